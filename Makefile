@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+# What these commands need is set up on the way: tools in .venv, all that is built in build/.
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+VENV := .venv
+BIN := $(CURDIR)/$(VENV)/bin
+export PATH := $(BIN):$(PATH)
+
+LIBRARY := build/libpyrometer.so
+WHEEL := build/wheel/.ready
+INSTALLED := $(VENV)/.installed
+PACKAGE := pyproject.toml hatch_build.py README.md LICENSE $(wildcard licenses/*) \
+  $(wildcard python/*.pth python/pyrometer/*.* python/pyrometer/VERSION python/pyrometer/*/*.py)
+C_FILES = $(wildcard include/*.h src/*/*.[ch] tests/c/*.[ch] tests/gates/*.[ch] bench/*.[ch] bench/*/*.[ch])
+PYTHON_FILES = python hatch_build.py tests examples $(wildcard bench)
+
+.PHONY: help demo test sanitize bench lint format build gate wheel install venv system clean FORCE
+
+help:
+	@echo 'make demo      profile a real program and say where the report is'
+	@echo 'make test      build and run all tests'
+	@echo 'make sanitize  the C tests under ASan and UBSan'
+	@echo 'make bench     what a sample costs in the handler'
+	@echo 'make lint      formatting, types and warnings (make format: apply the formatting)'
+	@echo 'make wheel     build/wheel/pyrometer-*.whl'
+	@echo 'make clean     remove all that was built, and .venv'
+
+DEMO := build/demo/pygments
+demo: install
+	@mkdir -p $(dir $(DEMO))
+	$(VENV)/bin/pyrometer run -o $(DEMO).sparkprofile -o $(DEMO).pb.gz -o $(DEMO).collapsed \
+	  -o $(DEMO).json examples/demo.py
+	@echo
+	@echo 'The report is $(DEMO).sparkprofile, for the Spark viewer;'
+	@echo 'the same for pprof: go tool pprof -top $(DEMO).pb.gz'
+
+# pytest comes last: its closing lines count the tests.
+test: build gate wheel
+	meson test -C build --no-rebuild --print-errorlogs
+	$(BIN)/python -m pytest $(PYTEST_FLAGS)
+
+sanitize: build-sanitize/build.ninja
+	ninja -C build-sanitize --quiet
+	UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
+	  meson test -C build-sanitize --no-rebuild --print-errorlogs
+
+bench: venv system
+	PYTHON=$(BIN)/python bench/handler/run.sh build/bench
+
+lint: venv
+	ruff check $(PYTHON_FILES)
+	ruff format --check $(PYTHON_FILES)
+	mypy
+	@clang-format --dry-run --Werror $(C_FILES)
+
+format: venv
+	ruff format $(PYTHON_FILES)
+	@clang-format -i $(C_FILES)
+
+build: $(LIBRARY)
+$(LIBRARY): build/build.ninja FORCE
+	@ninja -C build --quiet
+
+# The library with its handler marked for the run gate.
+gate: build/gate/build.ninja
+	@ninja -C build/gate --quiet
+
+wheel: $(WHEEL)
+$(WHEEL): $(LIBRARY) $(PACKAGE)
+	rm -rf build/wheel
+	PYROMETER_LIBRARY=$(CURDIR)/$(LIBRARY) $(BIN)/python -m hatchling build -t wheel -d build/wheel
+	touch $@
+
+install: $(INSTALLED)
+$(INSTALLED): $(WHEEL)
+	$(BIN)/python -m pip install --quiet --no-deps --force-reinstall build/wheel/*.whl
+	touch $@
+
+# ninja itself sets up again when a meson file has changed.
+SETUP = [ -e $@ ] || meson setup $(dir $@) $(if $(CI),-Dwerror=true) $(SETUP_FLAGS)
+build/build.ninja: | venv system
+	@$(SETUP)
+build/gate/build.ninja: SETUP_FLAGS = -Dgate=true -Dtests=false
+build/gate/build.ninja: | venv system
+	@$(SETUP)
+build-sanitize/build.ninja: SETUP_FLAGS = -Db_sanitize=address,undefined -Db_lundef=false
+build-sanitize/build.ninja: | venv system
+	@$(SETUP)
+
+venv: $(VENV)/.ready
+$(VENV)/.ready: requirements-dev.txt tests/python/requirements.txt
+	python=$$(scripts/find-python) && "$$python" -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	touch $@
+
+system:
+	@scripts/system-packages --tests
+
+clean:
+	rm -rf build build-sanitize $(VENV)
+
+FORCE:

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Gives frame keys their names, and equal names one frame of the view. */
+#ifndef PM_PROFILE_NAMER_H
+#define PM_PROFILE_NAMER_H
+
+#include "base/arena.h"
+#include "profile/frame.h"
+#include "profile/view.h"
+#include "symbol/symbol.h"
+#include "unwind/unwind.h"
+
+struct pm_namer {
+  struct pm_arena *arena; /* the view's: all strings live there */
+  struct pm_symbolizer *symbolizer;
+  uint32_t truncated_most;
+  struct pm_view_frame *frames;
+  uint32_t frame_count, frame_room;
+  uint32_t *by_name; /* open addressing: frame index, or UINT32_MAX */
+  uint32_t slot_count;
+  uint32_t *by_code; /* code id -> frame index, or UINT32_MAX */
+  uint32_t code_count;
+  struct pm_view_object *objects;
+  uint32_t object_count, object_room;
+  const struct pm_object **seen; /* by object id */
+  uint32_t *object_index;        /* by object id: index into objects, or UINT32_MAX */
+  uint32_t seen_count;
+  uint32_t interpreter; /* id of the object that holds CPython; 0: none */
+};
+
+bool pm__namer_init(struct pm_namer *namer, struct pm_arena *arena);
+/* Frees the look-ups; frames, objects and strings stay for the view. */
+void pm__namer_free(struct pm_namer *namer);
+/* The view frame of a key; UINT32_MAX when memory is short. */
+uint32_t pm__namer_frame(struct pm_namer *namer, struct pm_frame_key key);
+/* Adds the codes that were called but never sampled, and every code's calls. */
+void pm__namer_add_calls(struct pm_namer *namer);
+
+#endif /* PM_PROFILE_NAMER_H */

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Threads, windows and accounting of a running profile. */
+#include "profile/profile.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const uint64_t minute_ns = 60000000000u;
+static const uint64_t unseen_least_ns = 2000000u;
+
+bool pm__profile_init(struct pm_profile *profile, uint32_t rate_hz) {
+  memset(profile, 0, sizeof *profile);
+  if (!pm__tree_init(&profile->tree)) return false;
+  profile->rate_hz = rate_hz;
+  profile->window_ns = minute_ns;
+  profile->window_count = 1;
+  pm__profile_begin(profile);
+  pm__profile_add_thread(profile, 0, "(exited threads)");
+  if (profile->thread_count == 1) return true;
+  pm__profile_free(profile);
+  return false;
+}
+
+void pm__profile_begin(struct pm_profile *profile) {
+  profile->start_ns = profile->end_ns = pm__clock_monotonic();
+  profile->start_ms = profile->end_ms = pm__clock_realtime() / 1000000u;
+  profile->windows[0].start_ms = profile->start_ms;
+  profile->cpu_start_ns = pm__clock_process();
+}
+
+void pm__profile_free(struct pm_profile *profile) {
+  pm__tree_free(&profile->tree);
+  free(profile->threads);
+  memset(profile, 0, sizeof *profile);
+}
+
+static bool has_thread_room(struct pm_profile *profile) {
+  if (profile->thread_count < profile->thread_room) return true;
+  if (profile->thread_count >= PM_PROFILE_THREADS_MAX) return false;
+  uint32_t room = profile->thread_room == 0 ? 16 : profile->thread_room * 2;
+  struct pm_profile_thread *bigger = realloc(profile->threads, sizeof *bigger * room);
+  if (bigger == NULL) return false;
+  profile->threads = bigger;
+  profile->thread_room = room;
+  return true;
+}
+
+uint32_t pm__profile_add_thread(struct pm_profile *profile, int32_t tid, const char *name) {
+  if (!has_thread_room(profile)) return 0;
+  uint32_t root = pm__tree_add_root(&profile->tree);
+  if (root == PM_TREE_NONE) return 0;
+  struct pm_profile_thread *thread = &profile->threads[profile->thread_count];
+  *thread = (struct pm_profile_thread){.tid = tid, .root = root, .main = tid == getpid()};
+  snprintf(thread->name, sizeof thread->name, "%s", name);
+  return profile->thread_count++;
+}
+
+static void join_windows(struct pm_profile *profile) {
+  pm__tree_coalesce(&profile->tree);
+  profile->window_ns *= 2;
+  profile->window_count /= 2;
+  for (uint32_t i = 0; i < profile->window_count; i++) {
+    profile->windows[i] = (struct pm_profile_window){
+        .start_ms = profile->windows[2 * i].start_ms,
+        .cpu_ns = profile->windows[2 * i].cpu_ns + profile->windows[2 * i + 1].cpu_ns};
+  }
+}
+
+/* Books the process's CPU since the last call on the current window. */
+static void settle_process(struct pm_profile *profile) {
+  profile->cpu_ns = pm__clock_process() - profile->cpu_start_ns;
+  profile->windows[profile->window_count - 1].cpu_ns += profile->cpu_ns - profile->window_cpu_ns;
+  profile->window_cpu_ns = profile->cpu_ns;
+}
+
+void pm__profile_roll(struct pm_profile *profile, uint64_t now) {
+  settle_process(profile);
+  while ((now - profile->start_ns) / profile->window_ns >= profile->window_count) {
+    if (profile->window_count == PM_WINDOWS_MAX) {
+      join_windows(profile);
+      continue;
+    }
+    uint64_t offset_ms = profile->window_count * (profile->window_ns / 1000000u);
+    profile->windows[profile->window_count++] =
+        (struct pm_profile_window){.start_ms = profile->start_ms + offset_ms};
+  }
+}
+
+static uint64_t above(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }
+
+/* Books ns on a pseudo frame directly below a thread's root. */
+static void book_pseudo(struct pm_profile *profile, uint32_t thread, enum pm_pseudo pseudo,
+                        uint64_t ns) {
+  if (ns == 0) return;
+  uint32_t root = profile->threads[thread].root;
+  uint32_t node = pm__tree_child(&profile->tree, root, pm__frame_key_pseudo(pseudo));
+  if (node != PM_TREE_NONE) pm__tree_book(&profile->tree, node, profile->window_count - 1, ns);
+}
+
+void pm__profile_settle_thread(struct pm_profile *profile, uint32_t index, uint64_t cpu_ns,
+                               uint64_t handler_ns, uint64_t slack_ns) {
+  struct pm_profile_thread *thread = &profile->threads[index];
+  uint64_t handler = above(handler_ns, thread->handler_ns);
+  book_pseudo(profile, index, PM_PSEUDO_OWN, handler);
+  thread->handler_ns += handler;
+  thread->sampled_ns += handler;
+  profile->sampled_ns += handler;
+  if (cpu_ns > thread->cpu_ns) thread->cpu_ns = cpu_ns;
+  uint64_t unsampled = 
+      above(thread->cpu_ns, thread->sampled_ns + thread->unsampled_ns + slack_ns);
+  book_pseudo(profile, index, PM_PSEUDO_UNSAMPLED, unsampled);
+  thread->unsampled_ns += unsampled;
+}
+
+void pm__profile_settle_rest(struct pm_profile *profile) {
+  uint64_t known = profile->collector_ns;
+  for (uint32_t i = 1; i < profile->thread_count; i++) known += profile->threads[i].cpu_ns;
+  uint64_t rest = above(profile->cpu_ns, known);
+  /* The clocks were not read at one instant: less than that is no thread. */
+  if (rest < unseen_least_ns) return;
+  profile->threads[0].reason = "ended before they were seen";
+  pm__profile_settle_thread(profile, 0, rest, 0, 0);
+}
+
+static uint64_t value_of(const _Atomic uint64_t *counter) {
+  return atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)counter, memory_order_relaxed);
+}
+
+static void count_shadow(struct pm_profile_counts *sum, const struct pm_shadow *shadow) {
+  for (int i = 0; i < PM_EVENT_KINDS; i++) sum->events[i] += value_of(&shadow->events[i]);
+  sum->overflows += value_of(&shadow->overflows);
+  sum->resyncs += value_of(&shadow->resyncs);
+  if (shadow->depth_max > sum->depth_max) sum->depth_max = shadow->depth_max;
+}
+
+void pm__profile_count(struct pm_profile_counts *sum, const struct pm_thread *thread) {
+  sum->signals += value_of(&thread->signals);
+  sum->stored += value_of(&thread->stored);
+  for (int i = 0; i < PM_LOST_KINDS; i++) sum->lost[i] += value_of(&thread->lost[i]);
+  sum->lost_ns += value_of(&thread->lost_ns);
+  sum->handler_ns += value_of(&thread->handler_ns);
+  sum->snapshot_failures += value_of(&thread->snapshot_failures);
+  if (thread->shadow != NULL) count_shadow(sum, thread->shadow);
+}
+
+double pm__profile_overhead(const struct pm_profile *profile) {
+  uint64_t handler = 0;
+  for (uint32_t i = 0; i < profile->thread_count; i++) handler += profile->threads[i].handler_ns;
+  uint64_t own = profile->own_ns + handler + profile->collector_ns;
+  return profile->cpu_ns == 0 ? 0.0 : 100.0 * (double)own / (double)profile->cpu_ns;
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Finding CPython in the process, and small helpers over its API. */
+#include "python/api.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct pm_api pm__api;
+
+/* One symbol of the table: where its address goes. */
+struct entry {
+  const char *name;
+  size_t offset;
+  bool optional;
+};
+
+static const struct entry entries[] = {
+#define FUNCTION(optional, result, name, arguments) \
+  {#name, offsetof(struct pm_api, name), optional},
+#define DATA(name) {#name, offsetof(struct pm_api, name), false},
+    PM_API_FUNCTIONS(FUNCTION) PM_API_DATA(DATA)
+#undef FUNCTION
+#undef DATA
+};
+
+/* Names of loaded objects, copied so that dlopen is called outside the loader's lock. */
+struct objects {
+  char *names[512];
+  size_t count;
+};
+
+static int note_object(struct dl_phdr_info *info, size_t size, void *context) {
+  (void)size;
+  struct objects *objects = context;
+  if (info->dlpi_name == NULL || info->dlpi_name[0] == '\0') return 0;
+  if (objects->count == PM_COUNT_OF(objects->names)) return 1;
+  char *copy = strdup(info->dlpi_name);
+  if (copy == NULL) return 1;
+  objects->names[objects->count++] = copy;
+  return 0;
+}
+
+static void *handle_if_python(const char *name) {
+  void *handle = dlopen(name, RTLD_LAZY | RTLD_NOLOAD);
+  if (handle == NULL) return NULL;
+  if (dlsym(handle, "Py_IsInitialized") != NULL) return handle;
+  dlclose(handle);
+  return NULL;
+}
+
+/*
+ * A host may load the interpreter as a plugin's private dependency, where the
+ * global look-up does not see it. The handle stays open: its functions are kept.
+ */
+static void *find_private_python(void) {
+  static _Atomic(void *) kept;
+  if (kept != NULL) return kept;
+  struct objects objects = {.count = 0};
+  dl_iterate_phdr(note_object, &objects);
+  for (size_t i = 0; i < objects.count; i++) {
+    if (kept == NULL) kept = handle_if_python(objects.names[i]);
+    free(objects.names[i]);
+  }
+  return kept;
+}
+
+void *pm__api_symbol(const char *name) {
+  if (dlsym(RTLD_DEFAULT, "Py_IsInitialized") != NULL) return dlsym(RTLD_DEFAULT, name);
+  void *python = find_private_python();
+  return python == NULL ? NULL : dlsym(python, name);
+}
+
+const char *pm__api_load(void) {
+  const char *missing = NULL;
+  for (size_t i = 0; i < PM_COUNT_OF(entries); i++) {
+    void *address = pm__api_symbol(entries[i].name);
+    memcpy((char *)&pm__api + entries[i].offset, &address, sizeof address);
+    if (address == NULL && !entries[i].optional && missing == NULL) missing = entries[i].name;
+    if (i == 0 && address == NULL) break; /* no CPython: nothing else to look for */
+  }
+  return missing;
+}
+
+bool pm__api_usable(void) {
+  if (pm__api.Py_IsInitialized == NULL || !pm__api.Py_IsInitialized()) return false;
+  if (pm__api.Py_IsFinalizing != NULL) return !pm__api.Py_IsFinalizing();
+  return pm__api._Py_IsFinalizing == NULL || !pm__api._Py_IsFinalizing();
+}
+
+PyObject *pm__api_dict_get(PyObject *dict, PyObject *key) {
+  PyObject *value = NULL;
+  if (pm__api.PyDict_GetItemRef != NULL) {
+    /* Safe while other threads change the dictionary without a GIL. */
+    if (pm__api.PyDict_GetItemRef(dict, key, &value) < 0) value = NULL;
+  } else {
+    value = pm__api.PyDict_GetItemWithError(dict, key);
+    if (value != NULL) pm__api.Py_IncRef(value);
+  }
+  if (value == NULL) pm__api.PyErr_Clear();
+  return value;
+}
+
+PyObject *pm__api_dict_get_string(PyObject *dict, const char *key) {
+  PyObject *name = pm__api.PyUnicode_FromString(key);
+  PyObject *value = name == NULL ? NULL : pm__api_dict_get(dict, name);
+  pm__api_release(name);
+  if (value == NULL) pm__api.PyErr_Clear();
+  return value;
+}
+
+PyObject *pm__api_attribute(PyObject *object, const char *name) {
+  PyObject *key = pm__api.PyUnicode_FromString(name);
+  PyObject *value = key == NULL ? NULL : pm__api.PyObject_GenericGetAttr(object, key);
+  pm__api_release(key);
+  if (value == NULL) pm__api.PyErr_Clear();
+  return value;
+}
+
+PyObject *pm__api_module_item(const char *module, const char *name) {
+  PyObject *modules = pm__api.PySys_GetObject("modules"); /* borrowed */
+  PyObject *found = modules == NULL ? NULL : pm__api_dict_get_string(modules, module);
+  if (found == NULL) return NULL;
+  PyObject *namespace = pm__api.PyModule_GetDict(found); /* borrowed from the module */
+  PyObject *item = namespace == NULL ? NULL : pm__api_dict_get_string(namespace, name);
+  if (item == NULL) pm__api.PyErr_Clear();
+  pm__api.Py_DecRef(found);
+  return item;
+}
+
+static void copy_cut(const char *text, size_t size, char *out, size_t capacity) {
+  if (size >= capacity) {
+    size = capacity - 1;
+    while (size > 0 && ((unsigned char)text[size] & 0xC0u) == 0x80u) size--;
+  }
+  /* A NUL inside would end the name for every reader: stop there knowingly. */
+  memcpy(out, text, size);
+  out[size] = '\0';
+}
+
+/* Lone surrogates have no UTF-8. */
+static bool text_with_escapes(PyObject *string, char *out, size_t capacity) {
+  char *text = NULL;
+  Py_ssize_t size = 0;
+  PyObject *bytes = pm__api.PyUnicode_AsEncodedString(string, "utf-8", "backslashreplace");
+  bool good = bytes != NULL && pm__api.PyBytes_AsStringAndSize(bytes, &text, &size) == 0;
+  if (good) copy_cut(text, (size_t)size, out, capacity);
+  pm__api_release(bytes);
+  return good;
+}
+
+bool pm__api_text(PyObject *string, char *out, size_t capacity) {
+  out[0] = '\0';
+  if (string == NULL) return false;
+  Py_ssize_t size = 0;
+  const char *text = pm__api.PyUnicode_AsUTF8AndSize(string, &size);
+  bool good = text != NULL;
+  if (good) copy_cut(text, (size_t)size, out, capacity);
+  pm__api.PyErr_Clear();
+  if (!good) good = text_with_escapes(string, out, capacity);
+  pm__api.PyErr_Clear();
+  return good;
+}
+
+long pm__api_integer_attribute(PyObject *object, const char *name, long otherwise) {
+  PyObject *value = pm__api_attribute(object, name);
+  if (value == NULL) return otherwise;
+  long number = pm__api.PyLong_AsLong(value);
+  /* -1 is both a value and the sign of an error; no attribute read here is negative. */
+  if (number == -1) number = otherwise;
+  pm__api.PyErr_Clear();
+  pm__api.Py_DecRef(value);
+  return number;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Measuring how far above a callback the interpreter's native frame lies. */
+#ifndef PM_PYTHON_CALIBRATE_H
+#define PM_PYTHON_CALIBRATE_H
+
+#include "python/api.h"
+#include "signal/shadow.h"
+
+/*
+ * Runs a few lines of Python and fills the session's distances and the roles.
+ * Events must be on and the phase PM_PHASE_CALIBRATING. With the GIL; leaves no
+ * exception and no object behind. A distance that cannot be had, or does not
+ * hold in every event seen, is 0.
+ */
+void pm__calibrate_run(void);
+
+/* An event while calibrating; those of other threads are passed over. */
+void pm__calibrate_event(enum pm_event kind, const void *code, uintptr_t address);
+
+#endif /* PM_PYTHON_CALIBRATE_H */

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The monitoring callbacks: the code that costs, run at every call and return.
+ * The hot path is a few loads and stores on the thread's own memory: no lock, no
+ * allocation, no call into Python. Whatever it cannot do goes to cold.c.
+ *
+ * The mark of a frame is its callback's CFA plus the calibrated distance. The
+ * CFA is the stack pointer at the interpreter's call, so it does not depend on
+ * how this file is compiled.
+ */
+#include "python/callbacks.h"
+
+#include "python/cold.h"
+#include "python/local.h"
+#include "python/stack.h"
+#include "python/state.h"
+
+#define CALLER_CFA() ((uintptr_t)__builtin_dwarf_cfa())
+
+static inline bool is_hot(const struct pm_python_thread *thread) {
+  if (PM_UNLIKELY(thread == NULL)) return false;
+  uint32_t live = atomic_load_explicit(&pm__python_session.live, memory_order_relaxed);
+  if (PM_UNLIKELY(thread->hot != live || live == 0)) return false;
+  return PM_LIKELY(atomic_load_explicit(&thread->shadow->attention, memory_order_relaxed) == 0);
+}
+
+static inline __attribute__((always_inline)) PyObject *
+enter(enum pm_event kind, PyObject *const *args, uintptr_t address) {
+  struct pm_python_thread *thread = pm__local_self;
+  const void *code = args[0];
+  if (PM_UNLIKELY(!is_hot(thread))) return pm__cold_event(kind, args[0], address);
+  struct pm_code_entry *entry = pm__local_entry(thread, code);
+  if (PM_UNLIKELY(entry->code != code)) return pm__cold_event(kind, args[0], address);
+  pm__stack_count(&thread->cache_hits);
+  if (kind == PM_EVENT_START) pm__stack_count(entry->calls);
+  pm__stack_count(&thread->shadow->events[kind]);
+  uintptr_t distance = thread->distance[kind];
+  struct pm_shadow_frame frame = {
+      .code = entry->id, .flags = 0, .mark = distance == 0 ? 0 : address + distance};
+  thread->codes[pm__stack_push(thread->shadow, frame)] = code;
+  return pm__api_none();
+}
+
+/* Beyond PM_SHADOW_ROOT frames. False: this pop needs a look at the frames. */
+static __attribute__((noinline)) bool leave_deep(struct pm_python_thread *thread,
+                                                 enum pm_event kind, const void *code) {
+  struct pm_shadow *shadow = thread->shadow;
+  uint32_t depth = pm__stack_depth(shadow);
+  bool last_of_ring = depth - 1 > PM_SHADOW_ROOT && depth - 1 <= shadow->tail_low;
+  if (last_of_ring || !pm__local_top_is(thread, code)) return false;
+  pm__stack_count(&shadow->events[kind]);
+  pm__stack_pop(shadow);
+  return true;
+}
+
+static inline __attribute__((always_inline)) PyObject *
+leave(enum pm_event kind, PyObject *const *args, uintptr_t address) {
+  struct pm_python_thread *thread = pm__local_self;
+  if (PM_UNLIKELY(!is_hot(thread))) return pm__cold_event(kind, args[0], address);
+  struct pm_shadow *shadow = thread->shadow;
+  uint32_t top = pm__stack_depth(shadow) - 1; /* an empty stack wraps round, to far too deep */
+  if (PM_UNLIKELY(top >= PM_SHADOW_ROOT || thread->codes[top] != args[0])) {
+    return leave_deep(thread, kind, args[0]) ? pm__api_none()
+                                             : pm__cold_event(kind, args[0], address);
+  }
+  pm__stack_count(&shadow->events[kind]);
+  pm__stack_set_depth(shadow, top);
+  return pm__api_none();
+}
+
+/* The awaiters of a frame that is thrown into get no events: always look at the frames. */
+static inline PyObject *walk(enum pm_event kind, PyObject *const *args, uintptr_t address) {
+  return pm__cold_event(kind, args[0], address);
+}
+
+#define CALLBACK(name, side, kind)                                                \
+  static PyObject *name(PyObject *callable, PyObject *const *args, size_t nargsf, \
+                        PyObject *kwnames) {                                      \
+    (void)callable, (void)nargsf, (void)kwnames;                                  \
+    return side(kind, args, CALLER_CFA());                                        \
+  }
+CALLBACK(on_start, enter, PM_EVENT_START)
+CALLBACK(on_resume, enter, PM_EVENT_RESUME)
+CALLBACK(on_throw, walk, PM_EVENT_THROW)
+CALLBACK(on_return, leave, PM_EVENT_RETURN)
+CALLBACK(on_yield, leave, PM_EVENT_YIELD)
+CALLBACK(on_unwind, leave, PM_EVENT_UNWIND)
+#undef CALLBACK
+
+const pm_vectorcall pm__callbacks[PM_EVENT_KINDS] = {
+    [PM_EVENT_START] = on_start,   [PM_EVENT_RESUME] = on_resume, [PM_EVENT_THROW] = on_throw,
+    [PM_EVENT_RETURN] = on_return, [PM_EVENT_YIELD] = on_yield,   [PM_EVENT_UNWIND] = on_unwind,
+};

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * python: what CPython's public API and PEP 669 tell: shadow stacks, code
+ * objects, calls. No Python.h: everything is looked up at run time.
+ * Called by: session, and by the interpreter (monitoring callbacks).
+ * Locks: one mutex around the code registry; never held while Python is called.
+ */
+#ifndef PM_PYTHON_PYTHON_H
+#define PM_PYTHON_PYTHON_H
+
+#include "base/base.h"
+#include "signal/shadow.h"
+#include "signal/walk.h"
+
+enum pm_python_state {
+  PM_PYTHON_ABSENT,      /* no interpreter in this process */
+  PM_PYTHON_NATIVE_ONLY, /* there is one, but its frames cannot be had: see the reason */
+  PM_PYTHON_ATTRIBUTED,
+};
+
+/* What this folder needs of its siblings, given by the session. */
+struct pm_python_hooks {
+  /*
+   * The calling thread's shadow stack; the thread is registered and the shadow
+   * made when needed. NULL: no slot left (beyond max_threads) or no memory.
+   */
+  struct pm_shadow *(*shadow_of_caller)(void);
+  /*
+   * The shadow stack of thread `tid`, as above; may be NULL. Called in
+   * pm__python_start with the GIL held, for Python threads that run already.
+   */
+  struct pm_shadow *(*shadow_of_thread)(int32_t tid);
+  /* The caller's native stack from the caller of this function outward; false if it cannot be had. */
+  void (*walk_here)(struct pm_walk *walk);
+  /* Start and end of the function (FDE) that covers pc; false where none does. */
+  bool (*function_at)(uintptr_t pc, uintptr_t *start);
+  /* The Python name of thread `tid`, UTF-8; called on that thread or with the GIL held. */
+  void (*name_thread)(int32_t tid, const char *name);
+};
+
+/* An address in the interpreter's code, whose unwind tables calibration needs; 0 without one. */
+uintptr_t pm__python_address(void);
+
+/*
+ * Attaches to the interpreter: takes a tool id, calibrates, seeds the caller's
+ * stack and switches the six events on. Takes the GIL when there is an
+ * interpreter. Returns the state; never fails otherwise. Exceptions pending in
+ * the calling thread are kept.
+ */
+enum pm_python_state pm__python_start(const struct pm_python_hooks *hooks);
+
+/* Switches the events off and gives the tool id back. Codes and counts stay readable. */
+void pm__python_stop(void);
+
+/* Drops the code registry (and its references: takes the GIL), counters and shadow contents. */
+void pm__python_reset(void);
+
+/* In a forked child, before anything else runs: callbacks do nothing from here on. AS-safe. */
+void pm__python_forked(void);
+
+/* Facts for diagnostics; strings live as long as the library. */
+struct pm_python_facts {
+  enum pm_python_state state;
+  const char *reason;  /* "" when attributed */
+  const char *version; /* "3.12.1", "" when absent */
+  bool free_threaded;
+  int tool_id;         /* -1: none */
+  uint64_t cache_hits, cache_misses, callback_failures, unknown_ids, codes;
+  uint64_t codes_unregistered; /* refused beyond PM_CODES_MAX or after a failure */
+  /* Calibrated bytes from a callback's CFA to the interpreter frame's; 0: marks go by order. */
+  int32_t distance[PM_EVENT_KINDS];
+};
+struct pm_python_facts pm__python_facts(void);
+
+enum pm_code_category {
+  PM_CATEGORY_APPLICATION,
+  PM_CATEGORY_STDLIB,
+  PM_CATEGORY_EXTERNAL,
+  PM_CATEGORY_UNKNOWN,
+  PM_CATEGORY_OWN, /* Pyrometer's own package: never shown */
+  PM_CATEGORY_KINDS
+};
+
+/* A registered code object. Strings are UTF-8; they live until pm__python_reset. */
+struct pm_code {
+  const char *file;
+  const char *module;
+  const char *name;
+  const char *qualname;
+  uint32_t line;
+  enum pm_code_category category;
+};
+
+/* NULL for 0 and for ids never given. Any thread, no GIL. */
+const struct pm_code *pm__code_info(uint32_t id);
+/* Ids given so far are 1 .. pm__code_count(). */
+uint32_t pm__code_count(void);
+/* Calls (PY_START events) of a code, summed over all threads, dead ones too. */
+uint64_t pm__code_calls(uint32_t id);
+
+/*
+ * What calibration learned about native functions (start addresses), for the merge:
+ * those that run Python frames, and those between them and our callbacks.
+ */
+enum pm_native_role { PM_ROLE_OTHER, PM_ROLE_INTERPRETER, PM_ROLE_DISPATCH };
+enum pm_native_role pm__python_role(uintptr_t function_start);
+
+/*
+ * Reads the names of all Python threads (takes the GIL) and hands them to
+ * hooks->name_thread. Also looks whether the tool id is still ours; if not, the
+ * state becomes PM_PYTHON_NATIVE_ONLY and all shadow stacks are empty from then on.
+ */
+void pm__python_refresh_names(void);
+
+/*
+ * Lets go of the GIL if the caller holds it, and says so to pm__python_take_gil,
+ * which must follow on the same thread. For waits on a lock whose holder may
+ * itself wait for the GIL.
+ */
+void *pm__python_release_gil(void);
+void pm__python_take_gil(void *released);
+
+#endif /* PM_PYTHON_PYTHON_H */

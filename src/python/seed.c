@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Walking Python frames through the public API, and fitting the shadow to what is found. */
+#include "python/seed.h"
+
+#include "python/codes.h"
+#include "python/greenlets.h"
+#include "python/names.h"
+#include "python/stack.h"
+#include "python/state.h"
+
+struct walked {
+  const void *code; /* alive while its frame stands, which the walk has seen */
+  uint32_t id;
+};
+
+/* A walk goes from the leaf outward and does not know its length: it keeps both ends. */
+struct walk {
+  struct walked leaf[PM_SHADOW_TAIL]; /* the innermost, in walk order */
+  struct walked root[PM_SHADOW_ROOT]; /* the outermost: step k at k % ROOT */
+  uint32_t total;
+  PyObject *outermost; /* new reference to the last frame, NULL when cut by the limit */
+};
+
+struct pm_code_entry *pm__seed_entry(struct pm_python_thread *thread, PyObject *code,
+                                     PyObject *frame) {
+  struct pm_code_entry *entry = pm__local_entry(thread, code);
+  if (entry->code != code) {
+    pm__stack_count(&thread->cache_misses);
+    entry->id = pm__codes_id(code, frame);
+    entry->calls = pm__local_cell(thread, entry->id);
+    entry->code = code;
+    pm__greenlets_watch(thread);
+  }
+  return entry;
+}
+
+static void note(struct walk *walk, const struct pm_code_entry *entry) {
+  struct walked step = {entry->code, entry->id};
+  if (walk->total < PM_SHADOW_TAIL) walk->leaf[walk->total] = step;
+  walk->root[walk->total % PM_SHADOW_ROOT] = step;
+  walk->total++;
+}
+
+/* Takes over the reference to `frame`. */
+static void walk_frames(struct walk *walk, struct pm_python_thread *thread, PyObject *frame,
+                        uint32_t limit) {
+  walk->total = 0;
+  walk->outermost = NULL;
+  while (frame != NULL) {
+    PyObject *code = pm__api.PyFrame_GetCode(frame);
+    note(walk, pm__seed_entry(thread, code, frame));
+    pm__api.Py_DecRef(code);
+    PyObject *back = walk->total < limit ? pm__api.PyFrame_GetBack(frame) : NULL;
+    if (back == NULL && walk->total < limit) {
+      walk->outermost = frame;
+    } else {
+      pm__api.Py_DecRef(frame);
+    }
+    frame = back;
+  }
+}
+
+static bool walk_self(struct walk *walk, struct pm_python_thread *thread, uint32_t limit) {
+  PyObject *frame = pm__api.PyEval_GetFrame(); /* borrowed */
+  if (frame == NULL) return false;
+  pm__api.Py_IncRef(frame);
+  walk_frames(walk, thread, frame, limit);
+  return true;
+}
+
+/* The frame at a depth that is visible: near the root or near the leaf. */
+static struct walked walked_at(const struct walk *walk, uint32_t depth) {
+  uint32_t step = walk->total - 1 - depth;
+  return depth < PM_SHADOW_ROOT ? walk->root[step % PM_SHADOW_ROOT] : walk->leaf[step];
+}
+
+/* The shadow being fitted. `codes` stands beside its slots; NULL for another thread's shadow. */
+struct fit {
+  struct pm_shadow *shadow;
+  const void **codes;
+  uint32_t old_depth;
+  bool agreed; /* all frames up to here were in the shadow already */
+};
+
+static bool had_already(const struct fit *fit, uint32_t depth, struct walked step) {
+  return fit->agreed && depth < fit->old_depth && pm__stack_holds(fit->shadow, depth) &&
+         fit->codes[pm__stack_slot(depth)] == step.code;
+}
+
+/* A deep frame that was not in its slot says nothing of those above it. */
+static void fit_frame(struct fit *fit, uint32_t depth, struct walked step) {
+  if (had_already(fit, depth, step)) return;
+  uint32_t slot = pm__stack_slot(depth);
+  bool lost = fit->agreed && depth < fit->old_depth && !pm__stack_holds(fit->shadow, depth);
+  if (!lost) fit->agreed = false;
+  fit->shadow->frames[slot] =
+      (struct pm_shadow_frame){.code = step.id, .flags = PM_SHADOW_SEEDED, .mark = 0};
+  if (fit->codes != NULL) fit->codes[slot] = step.code;
+}
+
+/* Below the event's own frame first; whether they all agreed is what makes a resync. */
+static void fit_frames(struct fit *fit, const struct walk *walk, uint32_t end) {
+  uint32_t root = end < PM_SHADOW_ROOT ? end : PM_SHADOW_ROOT;
+  for (uint32_t d = 0; d < root; d++) fit_frame(fit, d, walked_at(walk, d));
+  uint32_t low = walk->total > PM_PYTHON_FRAMES ? walk->total - PM_SHADOW_TAIL : PM_SHADOW_ROOT;
+  for (uint32_t d = low; d < end; d++) fit_frame(fit, d, walked_at(walk, d));
+}
+
+static void finish(struct pm_shadow *shadow, uint32_t depth) {
+  uint32_t live = atomic_load_explicit(&pm__python_session.live, memory_order_relaxed);
+  pm__stack_rewrite_depth(shadow, depth);
+  atomic_store_explicit(&shadow->seeded, live, memory_order_relaxed);
+  pm__stack_rewrite_end(shadow);
+}
+
+void pm__seed_empty(struct pm_python_thread *thread) {
+  pm__stack_rewrite_begin(thread->shadow);
+  finish(thread->shadow, 0);
+}
+
+static void fit_shadow(struct fit *fit, const struct walk *walk, struct pm_seed_event event,
+                       bool fresh) {
+  bool own_top = event.code != NULL && walked_at(walk, walk->total - 1).code == event.code;
+  uint32_t below = own_top && event.entering ? walk->total - 1 : walk->total;
+  pm__stack_rewrite_begin(fit->shadow);
+  fit_frames(fit, walk, below);
+  if (!fresh && !(fit->agreed && fit->old_depth == below)) pm__stack_count(&fit->shadow->resyncs);
+  if (below < walk->total) {
+    uint32_t slot = pm__stack_slot(below);
+    fit->shadow->frames[slot] =
+        (struct pm_shadow_frame){.code = walked_at(walk, below).id, .flags = 0, .mark = event.mark};
+    fit->codes[slot] = event.code;
+  }
+  finish(fit->shadow, walk->total);
+}
+
+enum pm_seed_result pm__seed_self(struct pm_python_thread *thread, struct pm_seed_event event,
+                                  bool fresh) {
+  struct walk walk;
+  if (!walk_self(&walk, thread, UINT32_MAX)) return PM_SEED_NO_FRAMES;
+  if (fresh) pm__names_tell_own(thread->tid, walk.outermost);
+  pm__api_release(walk.outermost);
+  struct fit fit = {.shadow = thread->shadow,
+                    .codes = thread->codes,
+                    .old_depth = fresh ? 0 : pm__stack_depth(thread->shadow),
+                    .agreed = !fresh};
+  fit_shadow(&fit, &walk, event, fresh);
+  return walked_at(&walk, walk.total - 1).code == event.code ? PM_SEED_DONE : PM_SEED_OTHER_TOP;
+}
+
+void pm__seed_other(struct pm_python_thread *reader, struct pm_shadow *shadow, PyObject *frame) {
+  struct walk walk;
+  pm__api.Py_IncRef(frame);
+  walk_frames(&walk, reader, frame, UINT32_MAX);
+  pm__api_release(walk.outermost);
+  struct fit fit = {.shadow = shadow, .codes = NULL, .old_depth = 0, .agreed = false};
+  fit_shadow(&fit, &walk, (struct pm_seed_event){0}, true);
+}
+
+/* The leaving frame is step 0 and stood at `depth`, which is now the stack's. */
+void pm__seed_refill(struct pm_python_thread *thread, const void *leaving) {
+  struct pm_shadow *shadow = thread->shadow;
+  struct walk walk;
+  if (!walk_self(&walk, thread, PM_SHADOW_TAIL)) return;
+  pm__api_release(walk.outermost);
+  uint32_t depth = pm__stack_depth(shadow);
+  uint32_t low =
+      depth - PM_SHADOW_ROOT < walk.total - 1 ? PM_SHADOW_ROOT : depth - (walk.total - 1);
+  if (walk.leaf[0].code != leaving) return;
+  pm__stack_rewrite_begin(shadow);
+  for (uint32_t d = low; d < depth; d++) {
+    uint32_t slot = pm__stack_slot(d);
+    struct walked step = walk.leaf[depth - d];
+    shadow->frames[slot] =
+        (struct pm_shadow_frame){.code = step.id, .flags = PM_SHADOW_SEEDED, .mark = 0};
+    thread->codes[slot] = step.code;
+  }
+  shadow->tail_low = low;
+  pm__stack_rewrite_end(shadow);
+}

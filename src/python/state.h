@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of this folder share about the running session. */
+#ifndef PM_PYTHON_STATE_H
+#define PM_PYTHON_STATE_H
+
+#include <pthread.h>
+
+#include "python/python.h"
+
+enum pm_python_phase {
+  PM_PHASE_OFF,         /* callbacks return at once */
+  PM_PHASE_CALIBRATING, /* those on the calibrating thread are recorded */
+  PM_PHASE_LIVE,
+};
+
+/*
+ * Owner:    pm__python_start and _stop, which the session serialises.
+ * Readers:  callbacks on all threads.
+ * Ordering: everything else is written before `live` gets its number, with
+ *           release; a thread's first event of a session loads it with acquire.
+ */
+struct pm_python_session {
+  _Atomic uint32_t live;  /* the running session's number; 0: none, or a forked child */
+  _Atomic uint32_t phase; /* pm_python_phase */
+  _Atomic uint32_t forked;
+  _Atomic uint64_t callback_failures;
+  struct pm_python_hooks hooks;
+  uintptr_t distance[PM_EVENT_KINDS]; /* callback's CFA to the interpreter frame's; 0: not known */
+};
+extern struct pm_python_session pm__python_session;
+
+static inline void pm__python_count_failure(void) {
+  atomic_fetch_add_explicit(&pm__python_session.callback_failures, 1, memory_order_relaxed);
+}
+
+#endif /* PM_PYTHON_STATE_H */

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The collector thread; see collector.h. */
+#include "session/collector.h"
+
+#include <pthread.h>
+#include <pyrometer.h>
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+
+#include "sampler/sampler.h"
+#include "unwind/unwind.h"
+
+enum {
+  DRAIN_MS = 50,       /* a ring holds at least 15 of the largest records: 60 ms at 250 Hz */
+  SCAN_MS = 50,        /* how often threads are looked for, at most */
+  SCAN_COST_SHARE = 200, /* a scan of t ns is not repeated before 200 t: half a percent */
+};
+
+static struct {
+  struct pm_profile *profile;
+  pthread_t thread;
+  pthread_mutex_t lock; /* the profile lock */
+  pthread_cond_t wake;
+  bool running, stopping, armed;
+  uint64_t next_scan;
+  uint64_t cpu_base; /* CPU of the collector before sampling began */
+} collector = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* A row number is kept as a pointer in the sampler's block; NULL is no row yet. */
+static uint32_t row_of(struct pm_sampled *sampled) {
+  if (sampled->owner == NULL) {
+    char name[PM_THREAD_NAME_BYTES];
+    pm__sampler_copy_name(sampled, name);
+    uint32_t row = pm__profile_add_thread(collector.profile,
+                                          atomic_load(&sampled->thread.tid), name);
+    sampled->owner = (void *)((uintptr_t)row + 1);
+  }
+  return (uint32_t)((uintptr_t)sampled->owner - 1);
+}
+
+static void drain_thread(void *context, struct pm_sampled *sampled) {
+  (void)context;
+  const struct pm_record *record;
+  while ((record = pm__ring_peek(&sampled->thread.ring)) != NULL) {
+    pm__profile_add_record(collector.profile, row_of(sampled), record);
+    pm__ring_pop(&sampled->thread.ring, record);
+  }
+}
+
+static uint64_t session_cpu(struct pm_sampled *sampled) {
+  uint64_t now = atomic_load(&sampled->cpu_now);
+  /* The last sample may be younger than the last scan: all there is of a thread that has ended. */
+  uint64_t last = atomic_load(&sampled->thread.last_cpu);
+  if (last > now) now = last;
+  return now > sampled->cpu_base ? now - sampled->cpu_base : 0;
+}
+
+/* Brings a thread's row up to what the kernel says; threads that used nothing get no row. */
+static void settle_thread(void *context, struct pm_sampled *sampled) {
+  uint64_t slack = *(const uint64_t *)context;
+  uint64_t cpu = session_cpu(sampled);
+  if (cpu == 0 && sampled->owner == NULL) return;
+  uint32_t row = row_of(sampled);
+  struct pm_profile_thread *thread = &collector.profile->threads[row];
+  if (row != 0) pm__sampler_copy_name(sampled, thread->name);
+  thread->reason = pm__sampler_reason(sampled);
+  /* Row 0 is shared: its figures add up. */
+  uint64_t before = row == 0 ? thread->cpu_ns : 0;
+  pm__profile_settle_thread(collector.profile, row, before + cpu,
+                            atomic_load(&sampled->thread.handler_ns), slack);
+}
+
+static void retire_thread(void *context, struct pm_sampled *sampled) {
+  (void)context;
+  if (!pm__sampler_is_gone(sampled)) return;
+  drain_thread(NULL, sampled);
+  uint64_t no_slack = 0;
+  settle_thread(&no_slack, sampled);
+  pm__profile_count(&collector.profile->ended, &sampled->thread);
+  pm__sampler_retire(sampled);
+}
+
+static void settle_all(uint64_t slack) { pm__sampler_each(settle_thread, &slack); }
+
+static uint64_t slack_of_live(void) { return 2000000000u / collector.profile->rate_hz; }
+
+static void roll(uint64_t now) {
+  struct pm_profile *profile = collector.profile;
+  if (now - profile->start_ns >= profile->window_ns * profile->window_count) {
+    settle_all(slack_of_live());
+  }
+  pm__profile_roll(profile, now);
+  profile->end_ns = now;
+  profile->end_ms = profile->start_ms + (now - profile->start_ns) / 1000000u;
+}
+
+static void scan(uint64_t now) {
+  if (now < collector.next_scan) return;
+  uint64_t cost = pm__clock_thread_self();
+  pm__sampler_scan();
+  cost = pm__clock_thread_self() - cost;
+  uint64_t pause = cost * SCAN_COST_SHARE;
+  if (pause < SCAN_MS * 1000000u) pause = SCAN_MS * 1000000u;
+  collector.next_scan = now + pause;
+}
+
+/* One round, under the profile lock. */
+static void collect(void) {
+  uint64_t now = pm__clock_monotonic();
+  pm__unwind_refresh();
+  pm__sampler_each(drain_thread, NULL);
+  scan(now);
+  pm__sampler_each(retire_thread, NULL);
+  roll(now);
+  collector.profile->collector_ns = pm__clock_thread_self() - collector.cpu_base;
+}
+
+static void finish(void) {
+  collector.next_scan = 0;
+  collect();
+  settle_all(0);
+  pm__profile_roll(collector.profile, collector.profile->end_ns);
+  pm__profile_settle_rest(collector.profile);
+}
+
+static void wait_a_round(void) {
+  struct timespec until;
+  clock_gettime(CLOCK_MONOTONIC, &until);
+  until.tv_nsec += DRAIN_MS * 1000000;
+  if (until.tv_nsec >= 1000000000) {
+    until.tv_sec++;
+    until.tv_nsec -= 1000000000;
+  }
+  pthread_cond_timedwait(&collector.wake, &collector.lock, &until);
+}
+
+static void *collector_main(void *argument) {
+  (void)argument;
+  pthread_setname_np(pthread_self(), "pyrometer");
+  pm__sampler_exclude(pm__thread_id());
+  pm__unwind_refresh();
+  pthread_mutex_lock(&collector.lock);
+  if (!collector.stopping) {
+    pm__sampler_scan();
+    pm__profile_begin(collector.profile);
+    collector.cpu_base = pm__clock_thread_self();
+    pm__sampler_arm();
+  }
+  collector.armed = true;
+  pthread_cond_broadcast(&collector.wake);
+  while (!collector.stopping) {
+    collect();
+    wait_a_round();
+  }
+  finish();
+  pthread_mutex_unlock(&collector.lock);
+  return NULL;
+}
+
+static int create_thread(void) {
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  int error = pthread_create(&collector.thread, NULL, collector_main, NULL);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  return error == 0 ? PYROMETER_OK : PYROMETER_E_THREAD;
+}
+
+int pm__collector_start(struct pm_profile *profile) {
+  pthread_condattr_t attributes;
+  pthread_condattr_init(&attributes);
+  pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+  pthread_cond_init(&collector.wake, &attributes);
+  pthread_condattr_destroy(&attributes);
+  collector.profile = profile;
+  collector.stopping = collector.armed = false;
+  collector.next_scan = 0;
+  int error = create_thread();
+  collector.running = error == PYROMETER_OK;
+  return error;
+}
+
+void pm__collector_stop(void) {
+  pthread_mutex_lock(&collector.lock);
+  collector.stopping = true;
+  pthread_cond_broadcast(&collector.wake);
+  pthread_mutex_unlock(&collector.lock);
+  if (collector.running) pthread_join(collector.thread, NULL);
+  collector.running = false;
+}
+
+void pm__collector_lock(void) {
+  pthread_mutex_lock(&collector.lock);
+  if (!collector.running) return;
+  uint64_t now = pm__clock_monotonic();
+  pm__sampler_each(drain_thread, NULL);
+  roll(now);
+  settle_all(slack_of_live());
+}
+
+void pm__collector_unlock(void) { pthread_mutex_unlock(&collector.lock); }
+
+static void count_thread(void *context, struct pm_sampled *sampled) {
+  pm__profile_count(context, &sampled->thread);
+}
+
+struct pm_profile_counts pm__collector_counts(void) {
+  struct pm_profile_counts sum = collector.profile->ended;
+  pm__sampler_each(count_thread, &sum);
+  return sum;
+}
+
+bool pm__collector_wait_armed(uint32_t timeout_ms) {
+  uint64_t deadline = pm__clock_monotonic() + timeout_ms * (uint64_t)1000000;
+  pthread_mutex_lock(&collector.lock);
+  while (!collector.armed && pm__clock_monotonic() < deadline) wait_a_round();
+  bool armed = collector.armed;
+  pthread_mutex_unlock(&collector.lock);
+  return armed;
+}
+
+void pm__collector_forked(void) {
+  pthread_mutex_init(&collector.lock, NULL);
+  collector.running = false;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * session: the public interface, and the one thread that collects.
+ * Called by: the host through pyrometer.h. Includes every folder. Locks: the
+ * interface lock (session.c) around start, stop and export; the profile lock
+ * (collector.c) around the growing profile. Order: interface, then profile; the
+ * GIL is never waited for with the profile lock held.
+ *
+ * collector.h: the thread that drains the rings, watches threads and modules,
+ * and rolls windows. It never takes the GIL and has all signals blocked.
+ */
+#ifndef PM_SESSION_COLLECTOR_H
+#define PM_SESSION_COLLECTOR_H
+
+#include "base/base.h"
+#include "profile/profile.h"
+
+/* Starts the thread; it builds the missing unwind tables, then arms the timers. 0 or PYROMETER_E_*. */
+int pm__collector_start(struct pm_profile *profile);
+/* Timers are off already: drains what is left, settles the accounts and ends the thread. */
+void pm__collector_stop(void);
+/* Brings the profile up to now and keeps the collector out of it until unlock. */
+void pm__collector_lock(void);
+void pm__collector_unlock(void);
+/* Counters over all threads, ended ones too; locked or stopped. */
+struct pm_profile_counts pm__collector_counts(void);
+/* Does sampling run already (the first tables are built)? Waits up to `timeout_ms`. */
+bool pm__collector_wait_armed(uint32_t timeout_ms);
+/* In a forked child: the thread is not there. */
+void pm__collector_forked(void);
+
+#endif /* PM_SESSION_COLLECTOR_H */

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The public interface: one session a process, idle, running or stopped. */
+#include "session/session.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <pyrometer.h>
+#include <string.h>
+
+#include "export/export.h"
+#include "python/python.h"
+#include "sampler/sampler.h"
+#include "session/collector.h"
+#include "unwind/unwind.h"
+
+/*
+ * How long a start waits for the first sample to be possible. Most processes are
+ * ready sooner, so nothing of them goes unseen; tables for very large ones are
+ * built while they run.
+ */
+enum { START_WAIT_MS = 20 };
+
+enum session_state { IDLE, RUNNING, STOPPED };
+
+static struct {
+  pthread_mutex_t lock; /* the interface lock */
+  enum session_state state;
+  struct pm_profile profile;
+} session = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* Another thread may hold the lock and wait for the GIL: so it is never waited for with the GIL held. */
+static void lock_session(void) {
+  if (pthread_mutex_trylock(&session.lock) == 0) return;
+  void *gil = pm__python_release_gil();
+  pthread_mutex_lock(&session.lock);
+  pm__python_take_gil(gil);
+}
+
+static void unlock_session(void) { pthread_mutex_unlock(&session.lock); }
+
+struct settings {
+  uint32_t rate_hz, flags, max_threads;
+};
+
+/* Fields beyond the caller's size keep their defaults. */
+static int read_options(const struct pyrometer_options *options, struct settings *settings) {
+  struct pyrometer_options given = {0};
+  if (options != NULL) {
+    if (options->size < sizeof options->size || options->size > sizeof given) {
+      return PYROMETER_E_OPTION;
+    }
+    memcpy(&given, options, options->size);
+  }
+  settings->rate_hz = given.rate_hz == 0 ? PM_RATE_DEFAULT : given.rate_hz;
+  settings->max_threads =
+      given.max_threads == 0 ? PM_PYTHON_THREADS_DEFAULT : given.max_threads;
+  settings->flags = given.flags;
+  bool allowed = settings->rate_hz <= PM_RATE_MAX && settings->max_threads <= 65536 &&
+                 (settings->flags & ~(uint32_t)PYROMETER_NO_PYTHON) == 0;
+  return allowed ? PYROMETER_OK : PYROMETER_E_OPTION;
+}
+
+static void before_fork(void) { pthread_mutex_lock(&session.lock); }
+
+static void after_fork_in_parent(void) { pthread_mutex_unlock(&session.lock); }
+
+/*
+ * The child has no timer and no collector; what the parent had under way is left
+ * as it is, unread and unfreed: another thread may have been in the middle of it.
+ */
+static void after_fork_in_child(void) {
+  pm__python_forked();
+  pm__sampler_forked();
+  pm__collector_forked();
+  pthread_mutex_init(&session.lock, NULL);
+  session.state = IDLE;
+}
+
+static void watch_forks(void) {
+  pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+}
+
+static bool function_at(uintptr_t pc, uintptr_t *start) {
+  struct pm_location at = pm__unwind_locate(pc);
+  if (at.object == NULL || !at.has_function) return false;
+  *start = (uintptr_t)at.function_rva + at.object->bias;
+  return true;
+}
+
+/* Tables for the interpreter and for this library come first: calibration walks through both. */
+static int start_unwinder(void) {
+  uintptr_t first[] = {(uintptr_t)&pyrometer_start, (uintptr_t)dlsym(RTLD_DEFAULT, "Py_GetVersion")};
+  pm__unwind_set_in_use(pm__sampler_tables_in_use);
+  return pm__unwind_start(first, first[1] == 0 ? 1 : 2);
+}
+
+static void drop_profile(void) {
+  pm__python_reset();
+  pm__sampler_reset();
+  pm__unwind_stop();
+  pm__profile_free(&session.profile);
+  session.state = IDLE;
+}
+
+static void start_python(const struct settings *settings) {
+  static const struct pm_python_hooks hooks = {
+      .shadow_of_caller = pm__sampler_shadow,
+      .walk_here = pm__unwind_here,
+      .function_at = function_at,
+      .name_thread = pm__sampler_name,
+  };
+  if (!(settings->flags & PYROMETER_NO_PYTHON)) pm__python_start(&hooks);
+}
+
+static int start_session(const struct settings *settings) {
+  const struct pm_sampler_options options = {.rate_hz = settings->rate_hz,
+                                             .python_threads = settings->max_threads};
+  if (!pm__profile_init(&session.profile, settings->rate_hz)) return PYROMETER_E_MEMORY;
+  int error = start_unwinder();
+  if (error == PYROMETER_OK) error = pm__sampler_start(&options);
+  if (error == PYROMETER_OK) {
+    pm__sampler_current();
+    start_python(settings);
+    error = pm__collector_start(&session.profile);
+  }
+  if (error != PYROMETER_OK) {
+    pm__python_stop();
+    drop_profile();
+    return error;
+  }
+  session.state = RUNNING;
+  pm__collector_wait_armed(START_WAIT_MS);
+  return PYROMETER_OK;
+}
+
+int pyrometer_start(const struct pyrometer_options *options) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  struct settings settings;
+  int error = read_options(options, &settings);
+  if (error != PYROMETER_OK) return error;
+  pthread_once(&once, watch_forks);
+  lock_session();
+  if (session.state == RUNNING) {
+    error = PYROMETER_E_ALREADY_RUNNING;
+  } else {
+    if (session.state == STOPPED) drop_profile();
+    error = start_session(&settings);
+  }
+  unlock_session();
+  return error;
+}
+
+int pyrometer_stop(void) {
+  lock_session();
+  int error = session.state == RUNNING ? PYROMETER_OK : PYROMETER_E_NOT_RUNNING;
+  if (error == PYROMETER_OK) {
+    pm__python_refresh_names();
+    pm__python_stop();
+    pm__sampler_disarm();
+    pm__collector_stop();
+    session.state = STOPPED;
+  }
+  unlock_session();
+  return error;
+}
+
+int pyrometer_reset(void) {
+  lock_session();
+  int error = session.state == RUNNING ? PYROMETER_E_ALREADY_RUNNING : PYROMETER_OK;
+  if (session.state == STOPPED) drop_profile();
+  unlock_session();
+  return error;
+}
+
+/* The view of today; the interface lock is held. */
+static struct pm_view *make_view(void) {
+  if (session.state == RUNNING) pm__python_refresh_names();
+  pm__collector_lock();
+  json_t *diagnostics = pm__diagnostics_make(&session.profile);
+  struct pm_view *view =
+      diagnostics == NULL ? NULL : pm__profile_view(&session.profile, diagnostics);
+  pm__collector_unlock();
+  return view;
+}
+
+struct output {
+  const struct pm_export_format *format;
+  const char *path;    /* NULL: into the sink */
+  pyrometer_sink sink;
+  void *context;
+};
+
+static int write_output(const struct pm_view *view, const struct output *output) {
+  if (output->path != NULL) return pm__export_file(view, output->format, output->path);
+  return output->format->write(view, output->sink, output->context);
+}
+
+static int export_view(const struct output *output) {
+  if (output->format == NULL) return PYROMETER_E_FORMAT;
+  lock_session();
+  int error = PYROMETER_E_NO_PROFILE;
+  if (session.state != IDLE) {
+    struct pm_view *view = make_view();
+    error = view == NULL ? PYROMETER_E_MEMORY : write_output(view, output);
+    pm__view_free(view);
+  }
+  unlock_session();
+  return error;
+}
+
+int pyrometer_export(const char *path) {
+  return export_view(&(struct output){.format = pm__export_find(path), .path = path});
+}
+
+int pyrometer_export_to(const char *format, pyrometer_sink sink, void *context) {
+  return export_view(&(struct output){
+      .format = pm__export_find(format), .sink = sink, .context = context});
+}
+
+struct dump {
+  pyrometer_sink sink;
+  void *context;
+};
+
+static int dump_bytes(const char *bytes, size_t size, void *data) {
+  const struct dump *dump = data;
+  return dump->sink(dump->context, bytes, size);
+}
+
+static int take_diagnostics(json_t **diagnostics) {
+  lock_session();
+  int error = session.state == IDLE ? PYROMETER_E_NO_PROFILE : PYROMETER_OK;
+  if (error == PYROMETER_OK) {
+    pm__collector_lock();
+    *diagnostics = pm__diagnostics_make(&session.profile);
+    pm__collector_unlock();
+    if (*diagnostics == NULL) error = PYROMETER_E_MEMORY;
+  }
+  unlock_session();
+  return error;
+}
+
+int pyrometer_snapshot(pyrometer_sink sink, void *context) {
+  json_t *diagnostics = NULL;
+  int error = take_diagnostics(&diagnostics);
+  if (error != PYROMETER_OK) return error;
+  struct dump dump = {.sink = sink, .context = context};
+  int refused = json_dump_callback(diagnostics, dump_bytes, &dump, 0);
+  json_decref(diagnostics);
+  return refused ? PYROMETER_E_CALLBACK : PYROMETER_OK;
+}
+
+int pyrometer_thread_register(void) {
+  lock_session();
+  int error = session.state == RUNNING ? PYROMETER_OK : PYROMETER_E_NOT_RUNNING;
+  if (error == PYROMETER_OK && pm__sampler_current() == NULL) error = PYROMETER_E_MEMORY;
+  unlock_session();
+  return error;
+}
