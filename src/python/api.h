@@ -56,7 +56,6 @@ enum {
   F(0, PyObject *, PyErr_GetRaisedException, (void))                                         \
   F(0, void, PyErr_SetRaisedException, (PyObject *))                                         \
   F(0, int, PyErr_GivenExceptionMatches, (PyObject *, PyObject *))                           \
-  F(0, void, PyErr_SetInterrupt, (void))                                                     \
   F(0, void, PyErr_Clear, (void))                                                            \
   F(0, PyObject *, PyType_FromSpec, (struct pm_type_spec *))                                 \
   F(0, PyObject *, PyType_GenericAlloc, (PyObject *, Py_ssize_t))                            \
@@ -92,6 +91,8 @@ enum {
   F(0, PyObject *, PyUnicode_AsEncodedString, (PyObject *, const char *, const char *))      \
   F(0, int, PyBytes_AsStringAndSize, (PyObject *, char **, Py_ssize_t *))                    \
   F(0, unsigned long, PyThread_get_thread_ident, (void))                                     \
+  F(0, int, PyThreadState_SetAsyncExc, (unsigned long, PyObject *))                          \
+  F(0, PyObject *, PyObject_Type, (PyObject *))                                              \
   F(1, int, Py_IsFinalizing, (void))  /* 3.13 */                                             \
   F(1, int, _Py_IsFinalizing, (void)) /* its name up to 3.12 */
 
@@ -99,7 +100,8 @@ enum {
 #define PM_API_DATA(D) \
   D(_Py_NoneStruct)    \
   D(PyBaseObject_Type) \
-  D(PyExc_KeyboardInterrupt)
+  D(PyExc_MemoryError) \
+  D(PyExc_RecursionError)
 
 struct pm_api {
 #define PM_API_FIELD(optional, result, name, arguments) result(*name) arguments;

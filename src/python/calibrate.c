@@ -226,14 +226,23 @@ static void learn_roles(void) {
   }
 }
 
-/* Ctrl-C may hit our few lines instead of the program's: it is sent again. */
+/* At the edge of the stack or of memory our few lines fail like any others would. */
+static bool is_from_snippet(PyObject *exception) {
+  return pm__api.PyErr_GivenExceptionMatches(exception,
+                                             *(PyObject **)pm__api.PyExc_RecursionError) ||
+         pm__api.PyErr_GivenExceptionMatches(exception, *(PyObject **)pm__api.PyExc_MemoryError);
+}
+
+/* Ctrl-C, or another signal's handler, may hit our lines instead of the program's: raised again there. */
 static void drop_exception(void) {
   PyObject *exception = pm__api.PyErr_GetRaisedException();
   if (exception == NULL) return;
-  PyObject *interrupt = *(PyObject **)pm__api.PyExc_KeyboardInterrupt;
-  bool interrupted = pm__api.PyErr_GivenExceptionMatches(exception, interrupt);
+  if (!is_from_snippet(exception)) {
+    PyObject *type = pm__api.PyObject_Type(exception);
+    pm__api.PyThreadState_SetAsyncExc(pm__api.PyThread_get_thread_ident(), type);
+    pm__api_release(type);
+  }
   pm__api.Py_DecRef(exception);
-  if (interrupted) pm__api.PyErr_SetInterrupt();
 }
 
 static void run_snippet(void) {
@@ -253,18 +262,31 @@ static void run_snippet(void) {
   drop_exception();
 }
 
-void pm__calibrate_run(void) {
-  const struct pm_python_hooks *hooks = &pm__python_session.hooks;
+/* The distances belong to the build of the interpreter: once known, they hold. */
+static bool is_known(void) {
+  bool all = true;
+  for (int kind = 0; kind < PM_EVENT_KINDS; kind++) {
+    all = all && pm__python_session.distance[kind] != 0;
+  }
+  return all;
+}
+
+void pm__calibrate_forget(void) {
   for (int kind = 0; kind < PM_EVENT_KINDS; kind++) {
     pm__python_session.distance[kind] = 0;
     run.contradicted[kind] = false;
     run.pairs[kind] = 0;
   }
-  pm__roles_clear();
   run.count = 0;
-  run.records = hooks->walk_here == NULL || hooks->function_at == NULL
-                    ? NULL
-                    : calloc(RECORDS, sizeof *run.records);
+  pm__roles_clear();
+}
+
+void pm__calibrate_run(void) {
+  const struct pm_python_hooks *hooks = &pm__python_session.hooks;
+  if (is_known()) return;
+  pm__calibrate_forget();
+  if (hooks->walk_here == NULL || hooks->function_at == NULL) return;
+  run.records = calloc(RECORDS, sizeof *run.records);
   if (run.records == NULL) return;
   run.thread = pthread_self();
   run_snippet();

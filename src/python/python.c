@@ -83,6 +83,7 @@ static void interpreter_gone(void) {
   pm__monitoring_orphan();
   pm__greenlets_orphan();
   pm__callable_orphan();
+  pm__calibrate_forget();
   pm__codes_orphan();
   status.watching_exit = false;
 }

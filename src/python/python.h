@@ -3,7 +3,8 @@
  * python: what CPython's public API and PEP 669 tell: shadow stacks, code
  * objects, calls. No Python.h: everything is looked up at run time.
  * Called by: session, and by the interpreter (monitoring callbacks).
- * Locks: one mutex around the code registry; never held while Python is called.
+ * Locks: one mutex around the code registry, one around the list of thread blocks;
+ * neither is held while Python is called.
  */
 #ifndef PM_PYTHON_PYTHON_H
 #define PM_PYTHON_PYTHON_H
