@@ -2,7 +2,6 @@
 /* Names for frames; see namer.h. The grammar of names is the design's, section 6. */
 #include "profile/namer.h"
 
-#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -37,9 +36,9 @@ static uint32_t *filled(uint32_t count) {
 }
 
 static uint32_t interpreter_object(void) {
-  void *inside = dlsym(RTLD_DEFAULT, "Py_GetVersion");
-  if (inside == NULL) return 0;
-  struct pm_location at = pm__unwind_locate((uintptr_t)inside);
+  uintptr_t inside = pm__python_address();
+  if (inside == 0) return 0;
+  struct pm_location at = pm__unwind_locate(inside);
   return at.object == NULL ? 0 : at.object->id;
 }
 

@@ -83,8 +83,19 @@ const char *pm__api_load(void) {
   return missing;
 }
 
+/*
+ * From 3.15 on Py_IsInitialized() answers no until `site` has been imported, and
+ * `site` is what runs us: a thread that has a Python thread state knows better.
+ */
+static bool is_running(void) {
+  if (pm__api.Py_IsInitialized == NULL) return false;
+  if (pm__api.Py_IsInitialized()) return true;
+  return pm__api.PyGILState_GetThisThreadState != NULL &&
+         pm__api.PyGILState_GetThisThreadState() != NULL;
+}
+
 bool pm__api_usable(void) {
-  if (pm__api.Py_IsInitialized == NULL || !pm__api.Py_IsInitialized()) return false;
+  if (!is_running()) return false;
   if (pm__api.Py_IsFinalizing != NULL) return !pm__api.Py_IsFinalizing();
   return pm__api._Py_IsFinalizing == NULL || !pm__api._Py_IsFinalizing();
 }

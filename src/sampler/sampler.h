@@ -57,6 +57,8 @@ void pm__sampler_exclude(int32_t tid);
 struct pm_sampled *pm__sampler_current(void);
 /* The caller's shadow stack, made if needed; NULL when all are taken. */
 struct pm_shadow *pm__sampler_shadow(void);
+/* The same for a thread that a scan has found; NULL when none has. */
+struct pm_shadow *pm__sampler_shadow_of(int32_t tid);
 /* Sets a thread's Python name. */
 void pm__sampler_name(int32_t tid, const char *name);
 

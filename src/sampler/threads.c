@@ -208,18 +208,31 @@ struct pm_sampled *pm__sampler_current(void) {
   return sampled;
 }
 
+/* The lock is held. */
+static struct pm_shadow *shadow_of(struct pm_sampled *sampled) {
+  if (sampled->thread.shadow != NULL) return sampled->thread.shadow;
+  if (state.shadows_left == 0 || !pm__pool_add_shadow(sampled)) {
+    state.facts.shadows_refused++;
+    return NULL;
+  }
+  state.shadows_left--;
+  return sampled->thread.shadow;
+}
+
 struct pm_shadow *pm__sampler_shadow(void) {
   struct pm_sampled *sampled = pm__sampler_current();
   if (sampled == NULL) return NULL;
   pthread_mutex_lock(&lock);
-  if (sampled->thread.shadow == NULL) {
-    if (state.shadows_left > 0 && pm__pool_add_shadow(sampled)) {
-      state.shadows_left--;
-    } else {
-      state.facts.shadows_refused++;
-    }
-  }
-  struct pm_shadow *shadow = sampled->thread.shadow;
+  struct pm_shadow *shadow = shadow_of(sampled);
+  pthread_mutex_unlock(&lock);
+  return shadow;
+}
+
+struct pm_shadow *pm__sampler_shadow_of(int32_t tid) {
+  pthread_mutex_lock(&lock);
+  struct pm_thread *thread = state.started ? pm__thread_find(tid) : NULL;
+  bool live = thread != NULL && atomic_load(&thread->state) == PM_THREAD_LIVE;
+  struct pm_shadow *shadow = live ? shadow_of(sampled_of(thread)) : NULL;
   pthread_mutex_unlock(&lock);
   return shadow;
 }

@@ -135,11 +135,19 @@ static void wait_a_round(void) {
   pthread_cond_timedwait(&collector.wake, &collector.lock, &until);
 }
 
+/* With all tables there, threads can find the marks of frames that were running before. */
+static void ask_for_marks(void *context, struct pm_sampled *sampled) {
+  (void)context;
+  struct pm_shadow *shadow = sampled->thread.shadow;
+  if (shadow != NULL) atomic_fetch_or(&shadow->attention, PM_ATTENTION_MARKS);
+}
+
 static void *collector_main(void *argument) {
   (void)argument;
   pthread_setname_np(pthread_self(), "pyrometer");
   pm__sampler_exclude(pm__thread_id());
   pm__unwind_refresh();
+  pm__sampler_each(ask_for_marks, NULL);
   pthread_mutex_lock(&collector.lock);
   if (!collector.stopping) {
     pm__sampler_scan();

@@ -2,7 +2,6 @@
 /* The public interface: one session a process, idle, running or stopped. */
 #include "session/session.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <pyrometer.h>
 #include <string.h>
@@ -60,7 +59,7 @@ static int read_options(const struct pyrometer_options *options, struct settings
   return allowed ? PYROMETER_OK : PYROMETER_E_OPTION;
 }
 
-static void before_fork(void) { pthread_mutex_lock(&session.lock); }
+static void before_fork(void) { lock_session(); }
 
 static void after_fork_in_parent(void) { pthread_mutex_unlock(&session.lock); }
 
@@ -89,7 +88,7 @@ static bool function_at(uintptr_t pc, uintptr_t *start) {
 
 /* Tables for the interpreter and for this library come first: calibration walks through both. */
 static int start_unwinder(void) {
-  uintptr_t first[] = {(uintptr_t)&pyrometer_start, (uintptr_t)dlsym(RTLD_DEFAULT, "Py_GetVersion")};
+  uintptr_t first[] = {(uintptr_t)&pyrometer_start, pm__python_address()};
   pm__unwind_set_in_use(pm__sampler_tables_in_use);
   return pm__unwind_start(first, first[1] == 0 ? 1 : 2);
 }
@@ -105,6 +104,7 @@ static void drop_profile(void) {
 static void start_python(const struct settings *settings) {
   static const struct pm_python_hooks hooks = {
       .shadow_of_caller = pm__sampler_shadow,
+      .shadow_of_thread = pm__sampler_shadow_of,
       .walk_here = pm__unwind_here,
       .function_at = function_at,
       .name_thread = pm__sampler_name,
