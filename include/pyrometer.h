@@ -31,30 +31,27 @@ extern "C" {
 /*
  * name, code, what happened, what to do, the Python exception of the package.
  */
-#define PYROMETER_ERROR_MAP(X)                                                        \
-  X(OK, 0, "no error", "nothing to do", None)                                         \
-  X(E_ALREADY_RUNNING, -1, "the profiler is already running",                         \
-    "stop it first; one instance runs in a process", RuntimeError)                    \
-  X(E_NOT_RUNNING, -2, "the profiler is not running", "start it first", RuntimeError) \
-  X(E_NO_PROFILE, -3, "nothing has been profiled yet", "start and stop first",        \
-    RuntimeError)                                                                     \
-  X(E_OPTION, -4, "an option is out of range", "see pyrometer.h for what is allowed", \
-    ValueError)                                                                       \
-  X(E_FORMAT, -5, "the output format is not known",                                   \
-    "use .sparkprofile, .pb.gz, .collapsed or .json", ValueError)                     \
-  X(E_FILE, -6, "the output file could not be written",                               \
-    "check that the folder exists and may be written", OSError)                       \
-  X(E_MEMORY, -7, "out of memory", "free some memory", MemoryError)                   \
-  X(E_SIGNAL, -8, "no signal is free for sampling",                                   \
-    "free SIGPROF or one real-time signal", RuntimeError)                             \
-  X(E_TIMER, -9, "no CPU timer could be made", "raise RLIMIT_SIGPENDING (ulimit -i)", \
-    RuntimeError)                                                                     \
-  X(E_THREAD, -10, "the collector thread could not be started",                       \
-    "raise the limit of threads (ulimit -u)", RuntimeError)                           \
-  X(E_UNSUPPORTED, -11, "this system is not supported",                               \
-    "use Linux on x86-64 with a readable /proc", RuntimeError)                        \
-  X(E_CALLBACK, -12, "the caller's sink refused the data", "see the sink's own error", \
-    OSError)
+#define PYROMETER_ERROR_MAP(X)                                                                    \
+  X(OK, 0, "no error", "nothing to do", None)                                                     \
+  X(E_ALREADY_RUNNING, -1, "the profiler is already running",                                     \
+    "stop it first; one instance runs in a process", RuntimeError)                                \
+  X(E_NOT_RUNNING, -2, "the profiler is not running", "start it first", RuntimeError)             \
+  X(E_NO_PROFILE, -3, "nothing has been profiled yet", "start and stop first", RuntimeError)      \
+  X(E_OPTION, -4, "an option is out of range", "see pyrometer.h for what is allowed", ValueError) \
+  X(E_FORMAT, -5, "the output format is not known",                                               \
+    "use .sparkprofile, .pb.gz, .collapsed or .json", ValueError)                                 \
+  X(E_FILE, -6, "the output file could not be written",                                           \
+    "check that the folder exists and may be written", OSError)                                   \
+  X(E_MEMORY, -7, "out of memory", "free some memory", MemoryError)                               \
+  X(E_SIGNAL, -8, "no signal is free for sampling", "free SIGPROF or one real-time signal",       \
+    RuntimeError)                                                                                 \
+  X(E_TIMER, -9, "no CPU timer could be made", "raise RLIMIT_SIGPENDING (ulimit -i)",             \
+    RuntimeError)                                                                                 \
+  X(E_THREAD, -10, "the collector thread could not be started",                                   \
+    "raise the limit of threads (ulimit -u)", RuntimeError)                                       \
+  X(E_UNSUPPORTED, -11, "this system is not supported",                                           \
+    "use Linux on x86-64 with a readable /proc", RuntimeError)                                    \
+  X(E_CALLBACK, -12, "the caller's sink refused the data", "see the sink's own error", OSError)
 
 enum pyrometer_error {
 #define PYROMETER_ERROR_ENUM(name, code, what, advice, exception) PYROMETER_##name = (code),

@@ -35,9 +35,7 @@ uint64_t pm__clock_process(void) { return read_known_clock(CLOCK_PROCESS_CPUTIME
  * complement of the id above three bits, of which 4 says "one thread" and 2
  * "scheduler time". Id 0 would be the caller, so it is refused.
  */
-static clockid_t clock_of_thread(int32_t tid) {
-  return (clockid_t)((~(uint32_t)tid << 3) | 6u);
-}
+static clockid_t clock_of_thread(int32_t tid) { return (clockid_t)((~(uint32_t)tid << 3) | 6u); }
 
 bool pm__clock_thread(int32_t tid, uint64_t *ns) {
   return tid > 0 && read_clock(clock_of_thread(tid), ns);

@@ -6,17 +6,17 @@
 #include "base/base.h"
 
 /* Pseudo frames and the text that a view shows for them. */
-#define PM_PSEUDO_MAP(X)                       \
-  X(OWN, "[pyrometer]")                        \
-  X(TRUNCATED, "[truncated %u]")               \
-  X(UNSAMPLED, "(unsampled)")                  \
+#define PM_PSEUDO_MAP(X)         \
+  X(OWN, "[pyrometer]")          \
+  X(TRUNCATED, "[truncated %u]") \
+  X(UNSAMPLED, "(unsampled)")    \
   X(NO_STACK, "(no native stack)")
 
 enum pm_pseudo {
 #define PM_PSEUDO_ENUM(name, text) PM_PSEUDO_##name,
   PM_PSEUDO_MAP(PM_PSEUDO_ENUM)
 #undef PM_PSEUDO_ENUM
-  PM_PSEUDO_KINDS
+      PM_PSEUDO_KINDS
 };
 
 enum pm_key_kind { PM_KEY_PYTHON, PM_KEY_NATIVE, PM_KEY_PSEUDO };

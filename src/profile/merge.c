@@ -58,8 +58,8 @@ static void place_run(struct placing *p, uint32_t from, uint32_t to, int32_t bef
   int32_t split = (int32_t)p->in->native_split;
   bool spans_cut = p->in->native_skipped > 0 && before >= split && after < split;
   int32_t found[PM_NATIVE_FRAMES];
-  uint32_t count = spans_cut ? 0 : interpreters_between(p, before - 1, after + 1, found,
-                                                        PM_NATIVE_FRAMES);
+  uint32_t count =
+      spans_cut ? 0 : interpreters_between(p, before - 1, after + 1, found, PM_NATIVE_FRAMES);
   for (uint32_t j = to; j-- > from;) {
     uint32_t from_leaf = to - 1 - j;
     if (spans_cut) {

@@ -18,7 +18,7 @@ struct pm_merge_native {
 struct pm_merge_python {
   uint32_t code;
   uint64_t mark; /* 0: not known */
-  bool hidden;   /* Pyrometer's own Python code */
+  bool hidden; /* Pyrometer's own Python code */
 };
 
 struct pm_merge_input {
@@ -34,10 +34,10 @@ enum { PM_MERGE_FRAMES_MAX = PM_NATIVE_FRAMES + PM_PYTHON_FRAMES + 4 };
 struct pm_merge_output {
   struct pm_frame_key frames[PM_MERGE_FRAMES_MAX]; /* root first */
   uint32_t count;
-  uint32_t python;       /* Python frames among them */
-  uint32_t misses;       /* Python frames placed by order, not by their CFA */
-  uint32_t truncated;    /* frames that the markers stand for */
-  bool own;              /* the sample stood in Pyrometer's own code: [pyrometer] is the leaf */
+  uint32_t python; /* Python frames among them */
+  uint32_t misses; /* Python frames placed by order, not by their CFA */
+  uint32_t truncated; /* frames that the markers stand for */
+  bool own; /* the sample stood in Pyrometer's own code: [pyrometer] is the leaf */
 };
 
 /*

@@ -148,7 +148,7 @@ static uint32_t name_code(struct pm_namer *namer, const struct pm_code *code) {
   return intern(namer, &(struct pm_view_frame){
                            .kind = PM_FRAME_PYTHON,
                            .name = pm__text_format(arena, "%s.%s (%s:%u)", module, qualname, file,
-                                                    code->line),
+                                                   code->line),
                            .function = qualname,
                            .module = module,
                            .file = file,
@@ -212,7 +212,7 @@ static uint32_t add_object(struct pm_namer *namer, const struct pm_object *objec
 
 /* The C library in all its parts, glibc's and musl's. */
 static bool is_c_library(const char *base) {
-  static const char *const names[] = {"libc.so", "libc-2.",  "libm.so",  "libpthread",
+  static const char *const names[] = {"libc.so",  "libc-2.", "libm.so",   "libpthread",
                                       "ld-linux", "ld-musl", "libc.musl", "[vdso]"};
   for (size_t i = 0; i < PM_COUNT_OF(names); i++) {
     if (strncmp(base, names[i], strlen(names[i])) == 0) return true;
@@ -220,8 +220,7 @@ static bool is_c_library(const char *base) {
   return false;
 }
 
-static const char *symbol_of(struct pm_namer *namer, const struct pm_object *object,
-                             uint64_t rva) {
+static const char *symbol_of(struct pm_namer *namer, const struct pm_object *object, uint64_t rva) {
   const struct pm_symbol_file file = {
       .path = object->path,
       .image = strcmp(object->path, "[vdso]") == 0
@@ -265,17 +264,14 @@ uint32_t pm__namer_frame(struct pm_namer *namer, struct pm_frame_key key) {
 #undef PM_PSEUDO_TEXT
   };
   switch (key.kind) {
-    case PM_KEY_PYTHON:
-      return name_python(namer, key.id);
-    case PM_KEY_NATIVE:
-      return name_native(namer, key);
-    default:
-      if (key.id == PM_PSEUDO_TRUNCATED) {
-        return name_pseudo(
-            namer, pm__text_format(namer->arena, "[truncated %u]", namer->truncated_most),
-            "unknown");
-      }
-      return name_pseudo(namer, texts[key.id], "pyrometer");
+  case PM_KEY_PYTHON: return name_python(namer, key.id);
+  case PM_KEY_NATIVE: return name_native(namer, key);
+  default:
+    if (key.id == PM_PSEUDO_TRUNCATED) {
+      return name_pseudo(
+          namer, pm__text_format(namer->arena, "[truncated %u]", namer->truncated_most), "unknown");
+    }
+    return name_pseudo(namer, texts[key.id], "pyrometer");
   }
 }
 

@@ -62,9 +62,9 @@ static void join_windows(struct pm_profile *profile) {
   profile->window_ns *= 2;
   profile->window_count /= 2;
   for (uint32_t i = 0; i < profile->window_count; i++) {
-    profile->windows[i] = (struct pm_profile_window){
-        .start_ms = profile->windows[2 * i].start_ms,
-        .cpu_ns = profile->windows[2 * i].cpu_ns + profile->windows[2 * i + 1].cpu_ns};
+    profile->windows[i] = (struct pm_profile_window){.start_ms = profile->windows[2 * i].start_ms,
+                                                     .cpu_ns = profile->windows[2 * i].cpu_ns +
+                                                               profile->windows[2 * i + 1].cpu_ns};
   }
 }
 
@@ -108,8 +108,7 @@ void pm__profile_settle_thread(struct pm_profile *profile, uint32_t index, uint6
   thread->sampled_ns += handler;
   profile->sampled_ns += handler;
   if (cpu_ns > thread->cpu_ns) thread->cpu_ns = cpu_ns;
-  uint64_t unsampled = 
-      above(thread->cpu_ns, thread->sampled_ns + thread->unsampled_ns + slack_ns);
+  uint64_t unsampled = above(thread->cpu_ns, thread->sampled_ns + thread->unsampled_ns + slack_ns);
   book_pseudo(profile, index, PM_PSEUDO_UNSAMPLED, unsampled);
   thread->unsampled_ns += unsampled;
 }

@@ -79,7 +79,8 @@ static bool push_children(struct builder *b, uint32_t node) {
 
 static int by_frame(const void *left, const void *right) {
   const struct named *a = left, *b = right;
-  return a->frame != b->frame ? (a->frame < b->frame ? -1 : 1) : (a->node > b->node) - (a->node < b->node);
+  return a->frame != b->frame ? (a->frame < b->frame ? -1 : 1)
+                              : (a->node > b->node) - (a->node < b->node);
 }
 
 /* Siblings of one name: [first, first + count) of scratch. */

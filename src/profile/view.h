@@ -22,20 +22,20 @@ enum pm_frame_kind {
 /* A function, or a pseudo frame. Strings are NUL-terminated, valid UTF-8, without line breaks. */
 struct pm_view_frame {
   enum pm_frame_kind kind;
-  const char *name;     /* display: "module.qualname (file:line)", "object!symbol", "[pyrometer]" */
+  const char *name; /* display: "module.qualname (file:line)", "object!symbol", "[pyrometer]" */
   const char *function; /* qualname, symbol or "0xRVA", or the pseudo name */
-  const char *module;   /* Python module; object's basename for native; "" for pseudo */
-  const char *file;     /* source file, or the object's path; "" for pseudo */
-  uint32_t line;        /* co_firstlineno, 0 when not known */
+  const char *module; /* Python module; object's basename for native; "" for pseudo */
+  const char *file; /* source file, or the object's path; "" for pseudo */
+  uint32_t line; /* co_firstlineno, 0 when not known */
   const char *category; /* "application", "stdlib", "external", "unknown", "native", "pyrometer" */
-  const char *source;   /* source id (plugin or package), "" when none */
-  uint64_t address;     /* native: RVA of the function in its object; else 0 */
-  uint32_t object;      /* native: index into objects, else UINT32_MAX */
-  uint64_t self_ns;     /* CPU that is this function's own; see below */
-  uint64_t total_ns;    /* sampled CPU with this frame anywhere on the stack, counted once */
-  uint64_t calls;       /* Python: calls while events were on */
+  const char *source; /* source id (plugin or package), "" when none */
+  uint64_t address; /* native: RVA of the function in its object; else 0 */
+  uint32_t object; /* native: index into objects, else UINT32_MAX */
+  uint64_t self_ns; /* CPU that is this function's own; see below */
+  uint64_t total_ns; /* sampled CPU with this frame anywhere on the stack, counted once */
+  uint64_t calls; /* Python: calls while events were on */
   bool calls_exact;
-  bool runtime;         /* native: code of the interpreter, the C library or the loader */
+  bool runtime; /* native: code of the interpreter, the C library or the loader */
 };
 
 /*
@@ -58,47 +58,47 @@ struct pm_view_object {
  * are merged), heaviest first.
  */
 struct pm_view_node {
-  uint32_t frame;   /* index into frames */
+  uint32_t frame; /* index into frames */
   uint32_t subtree; /* nodes in the subtree, this one included */
-  uint32_t depth;   /* 0 = outermost frame of the thread */
+  uint32_t depth; /* 0 = outermost frame of the thread */
   uint64_t self_ns; /* over all windows */
   uint64_t total_ns;
 };
 
 struct pm_view_thread {
-  const char *name;    /* without the tid */
+  const char *name; /* without the tid */
   int32_t tid;
   bool main;
-  uint64_t cpu_ns;     /* what the kernel says it used in the session */
+  uint64_t cpu_ns; /* what the kernel says it used in the session */
   uint64_t sampled_ns; /* what samples account for: sum of its roots without (unsampled) */
   uint64_t samples;
-  const char *reason;  /* why it could not be sampled (in full), "" when it was */
+  const char *reason; /* why it could not be sampled (in full), "" when it was */
   uint32_t first_node; /* index into nodes */
   uint32_t node_count;
 };
 
 struct pm_view_window {
-  int32_t id;           /* ascending; minute number of its start: unix ms / 60000 */
+  int32_t id; /* ascending; minute number of its start: unix ms / 60000 */
   int64_t start_ms, end_ms; /* unix ms */
-  uint64_t cpu_ns;      /* CPU of the process in the window */
+  uint64_t cpu_ns; /* CPU of the process in the window */
 };
 
 struct pm_view {
-  const char *version;   /* Pyrometer's */
+  const char *version; /* Pyrometer's */
   int32_t pid;
-  const char *command;   /* the program's name, for titles */
+  const char *command; /* the program's name, for titles */
   int64_t start_ms, end_ms; /* unix ms */
-  double seconds;        /* wall */
+  double seconds; /* wall */
   uint32_t rate_hz;
-  uint64_t cpu_ns;       /* the process, kernel's figure */
+  uint64_t cpu_ns; /* the process, kernel's figure */
   uint64_t sampled_ns;
-  uint64_t samples;      /* stored */
-  double overhead_pct;   /* of cpu_ns */
+  uint64_t samples; /* stored */
+  double overhead_pct; /* of cpu_ns */
 
   const char *python_version; /* "" without Python */
   bool python_free_threaded;
-  const char *python_state;   /* "attributed", "native-only", "absent" */
-  const char *python_reason;  /* "" or why not attributed */
+  const char *python_state; /* "attributed", "native-only", "absent" */
+  const char *python_reason; /* "" or why not attributed */
 
   const struct pm_view_frame *frames;
   uint32_t frame_count;

@@ -49,7 +49,7 @@ enum {
   F(0, int, Py_IsInitialized, (void))                                                        \
   F(0, const char *, Py_GetVersion, (void))                                                  \
   F(0, int, Py_AtExit, (void (*)(void)))                                                     \
-  F(1, void *, PyGILState_GetThisThreadState, (void))                                       \
+  F(1, void *, PyGILState_GetThisThreadState, (void))                                        \
   F(0, int, PyGILState_Ensure, (void))                                                       \
   F(0, void, PyGILState_Release, (int))                                                      \
   F(0, void, Py_IncRef, (PyObject *))                                                        \

@@ -7,7 +7,8 @@
 
 /* Blocks: one reserved range, so that a handler can tell a block's address from any other. */
 bool pm__pool_reserve(void);
-struct pm_sampled *pm__pool_take(void); /* zeroed but for its ring and cache; NULL when all are used */
+struct pm_sampled *
+pm__pool_take(void); /* zeroed but for its ring and cache; NULL when all are used */
 void pm__pool_give(struct pm_sampled *sampled);
 bool pm__pool_add_shadow(struct pm_sampled *sampled);
 /* Blocks taken at least once are [0, count) of `blocks`. */

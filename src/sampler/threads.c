@@ -371,7 +371,8 @@ static bool blocks_signal(int32_t tid) {
 }
 
 const char *pm__sampler_reason(struct pm_sampled *sampled) {
-  static const uint64_t silent_ns = 100000000u; /* CPU after which a sample was due at any rate > 10 */
+  static const uint64_t silent_ns =
+      100000000u; /* CPU after which a sample was due at any rate > 10 */
   if (sampled->reason != NULL) return sampled->reason;
   uint64_t used = atomic_load(&sampled->cpu_now) - sampled->cpu_base;
   if (atomic_load(&sampled->thread.signals) > 0 || used < silent_ns) return NULL;

@@ -33,8 +33,7 @@ static bool arm(timer_t timer, uint64_t period_ns, uint64_t first) {
   struct itimerspec when = {
       .it_interval = {.tv_sec = (time_t)(period_ns / 1000000000u),
                       .tv_nsec = (long)(period_ns % 1000000000u)},
-      .it_value = {.tv_sec = (time_t)(first / 1000000000u),
-                   .tv_nsec = (long)(first % 1000000000u)},
+      .it_value = {.tv_sec = (time_t)(first / 1000000000u), .tv_nsec = (long)(first % 1000000000u)},
   };
   return timer_settime(timer, 0, &when, NULL) == 0;
 }
@@ -75,7 +74,8 @@ void pm__timer_process_reserve(void) {
 }
 
 bool pm__timer_process(uint64_t period_ns) {
-  if (!process_timer_runs) process_timer_runs = has_process_timer && arm(process_timer, period_ns, period_ns);
+  if (!process_timer_runs)
+    process_timer_runs = has_process_timer && arm(process_timer, period_ns, period_ns);
   return process_timer_runs;
 }
 

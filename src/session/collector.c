@@ -32,8 +32,8 @@ static uint32_t row_of(struct pm_sampled *sampled) {
   if (sampled->owner == NULL) {
     char name[PM_THREAD_NAME_BYTES];
     pm__sampler_copy_name(sampled, name);
-    uint32_t row = pm__profile_add_thread(collector.profile,
-                                          atomic_load(&sampled->thread.tid), name);
+    uint32_t row =
+        pm__profile_add_thread(collector.profile, atomic_load(&sampled->thread.tid), name);
     sampled->owner = (void *)((uintptr_t)row + 1);
   }
   return (uint32_t)((uintptr_t)sampled->owner - 1);

@@ -19,8 +19,9 @@ static void put_seconds(json_t *object, const char *key, uint64_t ns) {
 }
 
 static const char *const event_names[PM_EVENT_KINDS] = {
-    [PM_EVENT_START] = "PY_START",   [PM_EVENT_RESUME] = "PY_RESUME", [PM_EVENT_THROW] = "PY_THROW",
-    [PM_EVENT_RETURN] = "PY_RETURN", [PM_EVENT_YIELD] = "PY_YIELD",   [PM_EVENT_UNWIND] = "PY_UNWIND",
+    [PM_EVENT_START] = "PY_START", [PM_EVENT_RESUME] = "PY_RESUME",
+    [PM_EVENT_THROW] = "PY_THROW", [PM_EVENT_RETURN] = "PY_RETURN",
+    [PM_EVENT_YIELD] = "PY_YIELD", [PM_EVENT_UNWIND] = "PY_UNWIND",
 };
 
 static void put_python(json_t *root, const struct pm_profile_counts *counts) {

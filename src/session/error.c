@@ -9,12 +9,10 @@
 const char *pyrometer_strerror(int error) {
   switch (error) {
 #define PYROMETER_ERROR_TEXT(name, code, what, advice, exception) \
-  case code:                                                      \
-    return what ": " advice;
+  case code: return what ": " advice;
     PYROMETER_ERROR_MAP(PYROMETER_ERROR_TEXT)
 #undef PYROMETER_ERROR_TEXT
-    default:
-      return "unknown error: this code is not Pyrometer's";
+  default: return "unknown error: this code is not Pyrometer's";
   }
 }
 

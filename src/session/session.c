@@ -51,8 +51,7 @@ static int read_options(const struct pyrometer_options *options, struct settings
     memcpy(&given, options, options->size);
   }
   settings->rate_hz = given.rate_hz == 0 ? PM_RATE_DEFAULT : given.rate_hz;
-  settings->max_threads =
-      given.max_threads == 0 ? PM_PYTHON_THREADS_DEFAULT : given.max_threads;
+  settings->max_threads = given.max_threads == 0 ? PM_PYTHON_THREADS_DEFAULT : given.max_threads;
   settings->flags = given.flags;
   bool allowed = settings->rate_hz <= PM_RATE_MAX && settings->max_threads <= 65536 &&
                  (settings->flags & ~(uint32_t)PYROMETER_NO_PYTHON) == 0;
@@ -213,8 +212,8 @@ int pyrometer_export(const char *path) {
 }
 
 int pyrometer_export_to(const char *format, pyrometer_sink sink, void *context) {
-  return export_view(&(struct output){
-      .format = pm__export_find(format), .sink = sink, .context = context});
+  return export_view(
+      &(struct output){.format = pm__export_find(format), .sink = sink, .context = context});
 }
 
 struct dump {

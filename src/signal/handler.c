@@ -14,8 +14,8 @@ struct pm_signal_state pm__signal_state;
 static const uintptr_t unknown_stack_bytes = (uintptr_t)64 << 20;
 
 static void add(_Atomic uint64_t *counter, uint64_t value) {
-  atomic_store_explicit(
-      counter, atomic_load_explicit(counter, memory_order_relaxed) + value, memory_order_relaxed);
+  atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + value,
+                        memory_order_relaxed);
 }
 
 static void lose(struct pm_thread *thread, enum pm_lost cause, uint64_t ns) {
@@ -35,13 +35,11 @@ static struct pm_stack stack_of(struct pm_thread *thread, uintptr_t sp) {
   return stack;
 }
 
-static void take_native(struct pm_thread *thread, struct pm_record *record,
-                        const void *ucontext) {
+static void take_native(struct pm_thread *thread, struct pm_record *record, const void *ucontext) {
   /* The CFAs stand behind the pcs: written at full distance, then moved up to the last pc. */
   uint64_t *pcs = (uint64_t *)(void *)(record + 1);
   struct pm_registers registers = pm__cpu_interrupted(ucontext);
-  struct pm_walk walk = {
-      .pc = pcs, .cfa = pcs + PM_NATIVE_FRAMES, .capacity = PM_NATIVE_FRAMES};
+  struct pm_walk walk = {.pc = pcs, .cfa = pcs + PM_NATIVE_FRAMES, .capacity = PM_NATIVE_FRAMES};
   const struct pm_tables *tables = pm__tables_acquire(&thread->tables);
   pm__walk_native(tables, thread->cache, registers, stack_of(thread, registers.sp), &walk);
   pm__tables_release(&thread->tables);

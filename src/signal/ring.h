@@ -32,7 +32,7 @@ enum pm_record_flag {
 
 enum {
   PM_RECORD_MAX = sizeof(struct pm_record) + PM_NATIVE_FRAMES * 16 +
-                  PM_PYTHON_FRAMES * sizeof(struct pm_shadow_frame),
+      PM_PYTHON_FRAMES * sizeof(struct pm_shadow_frame),
   PM_RING_BYTES = 1 << 17,
 };
 

@@ -9,10 +9,10 @@
 #include "signal/table.h"
 
 /* Why a signal did not become a stored sample, in the order of the diagnostics. */
-#define PM_LOST_MAP(X)                                                    \
-  X(INACTIVE, "inactive")       /* the session was not running any more */ \
-  X(RING_FULL, "ring_full")     /* the collector was behind */             \
-  X(NESTED, "nested")           /* the handler was interrupted by itself */ \
+#define PM_LOST_MAP(X)                                                          \
+  X(INACTIVE, "inactive")       /* the session was not running any more */      \
+  X(RING_FULL, "ring_full")     /* the collector was behind */                  \
+  X(NESTED, "nested")           /* the handler was interrupted by itself */     \
   X(NO_THREAD, "unknown_thread") /* process timer hit a thread not yet known */ \
   X(NO_TIME, "no_cpu_time")     /* the thread's CPU clock had not moved */
 
@@ -20,7 +20,7 @@ enum pm_lost {
 #define PM_LOST_ENUM(name, text) PM_LOST_##name,
   PM_LOST_MAP(PM_LOST_ENUM)
 #undef PM_LOST_ENUM
-  PM_LOST_KINDS
+      PM_LOST_KINDS
 };
 
 enum pm_thread_state {
@@ -43,7 +43,8 @@ struct pm_thread {
   _Atomic uint32_t in_handler;
   _Atomic uintptr_t stack_lo;    /* known bounds, or 0: the walk probes */
   _Atomic uintptr_t stack_hi;
-  _Atomic uintptr_t unknown_sp;  /* a stack pointer outside the bounds, for the collector to look up */
+  _Atomic uintptr_t
+      unknown_sp;  /* a stack pointer outside the bounds, for the collector to look up */
   _Atomic(const struct pm_tables *) tables; /* hazard pointer */
   struct pm_pc_cache *cache;     /* owned */
   struct pm_shadow *shadow;      /* NULL: no Python seen on it, or beyond max_threads */

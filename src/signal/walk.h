@@ -8,11 +8,11 @@
 #include "signal/table.h"
 
 enum pm_walk_flag {
-  PM_WALK_ROOT = 1 << 0,     /* the thread's outermost frame was reached */
-  PM_WALK_GUESSED = 1 << 1,  /* at least one frame came from the frame pointer or the scan */
-  PM_WALK_BAD_CFA = 1 << 2,  /* stopped: a rule led outside the stack */
-  PM_WALK_NO_RULE = 1 << 3,  /* stopped: no CFI and no guess held */
-  PM_WALK_LIMIT = 1 << 4,    /* stopped: more frames than a walk may take */
+  PM_WALK_ROOT = 1 << 0, /* the thread's outermost frame was reached */
+  PM_WALK_GUESSED = 1 << 1, /* at least one frame came from the frame pointer or the scan */
+  PM_WALK_BAD_CFA = 1 << 2, /* stopped: a rule led outside the stack */
+  PM_WALK_NO_RULE = 1 << 3, /* stopped: no CFI and no guess held */
+  PM_WALK_LIMIT = 1 << 4, /* stopped: more frames than a walk may take */
 };
 
 /*
@@ -36,10 +36,10 @@ struct pm_walk {
   uint64_t *pc;
   uint64_t *cfa;
   uint32_t capacity; /* in: even, >= 2 */
-  uint32_t count;    /* out */
-  uint32_t split;    /* out */
-  uint32_t skipped;  /* out */
-  uint32_t flags;    /* out: pm_walk_flag */
+  uint32_t count; /* out */
+  uint32_t split; /* out */
+  uint32_t skipped; /* out */
+  uint32_t flags; /* out: pm_walk_flag */
 };
 
 struct pm_pc_cache; /* per thread; see table.h */

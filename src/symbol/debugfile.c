@@ -25,8 +25,7 @@ __attribute__((format(printf, 2, 3))) static void set_path(struct path *path, co
 }
 
 /* root/.build-id/ab/cdef….debug */
-static bool open_by_build_id(struct pm_elf *debug, const struct pm_elf *object,
-                             const char *root) {
+static bool open_by_build_id(struct pm_elf *debug, const struct pm_elf *object, const char *root) {
   char hex[2 * 64 + 1];
   size_t size = object->build_id_size;
   if (size < 2 || size > (sizeof hex - 1) / 2) return false;
@@ -60,10 +59,10 @@ static bool read_link(const struct pm_elf *object, struct link *link) {
 
 /* CRC-32 as in gzip (polynomial 0xedb88320), four bits at a time. */
 static uint32_t add_to_checksum(uint32_t sum, const uint8_t *bytes, size_t size) {
-  static const uint32_t table[16] = {
-      0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac, 0x76dc4190, 0x6b6b51f4,
-      0x4db26158, 0x5005713c, 0xedb88320, 0xf00f9344, 0xd6d6a3e8, 0xcb61b38c,
-      0x9b64c2b0, 0x86d3d2d4, 0xa00ae278, 0xbdbdf21c};
+  static const uint32_t table[16] = {0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac,
+                                     0x76dc4190, 0x6b6b51f4, 0x4db26158, 0x5005713c,
+                                     0xedb88320, 0xf00f9344, 0xd6d6a3e8, 0xcb61b38c,
+                                     0x9b64c2b0, 0x86d3d2d4, 0xa00ae278, 0xbdbdf21c};
   for (size_t i = 0; i < size; i++) {
     sum = sum >> 4 ^ table[(sum ^ bytes[i]) & 15];
     sum = sum >> 4 ^ table[(sum ^ (uint32_t)bytes[i] >> 4) & 15];
@@ -108,8 +107,8 @@ static void set_folder(struct path *folder, const char *path) {
   else set_path(folder, ".");
 }
 
-static bool open_by_link(struct pm_elf *debug, const struct pm_elf *object,
-                         const char *path, const char *root) {
+static bool open_by_link(struct pm_elf *debug, const struct pm_elf *object, const char *path,
+                         const char *root) {
   struct link link;
   if (!read_link(object, &link)) return false;
   struct path folder, place;
@@ -122,7 +121,7 @@ static bool open_by_link(struct pm_elf *debug, const struct pm_elf *object,
   return open_if_belongs(debug, object, &link, &place);
 }
 
-bool pm__debugfile_open(struct pm_elf *debug, const struct pm_elf *object,
-                        const char *path, const char *root) {
+bool pm__debugfile_open(struct pm_elf *debug, const struct pm_elf *object, const char *path,
+                        const char *root) {
   return open_by_build_id(debug, object, root) || open_by_link(debug, object, path, root);
 }

@@ -10,7 +10,7 @@
  * build-id under `root`, else by .gnu_debuglink. It must have the same build-id,
  * or, where one of them has none, the checksum that the link names.
  */
-bool pm__debugfile_open(struct pm_elf *debug, const struct pm_elf *object,
-                        const char *path, const char *root);
+bool pm__debugfile_open(struct pm_elf *debug, const struct pm_elf *object, const char *path,
+                        const char *root);
 
 #endif /* PM_SYMBOL_DEBUGFILE_H */

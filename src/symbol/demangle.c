@@ -14,12 +14,12 @@
 
 enum {
   NAME_MAX_BYTES = 4096,
-  SHORT_NAME = 200,           /* these need up to 132 kB of stack, Rust's with the most recursion */
+  SHORT_NAME = 200, /* these need up to 132 kB of stack, Rust's with the most recursion */
   STACK_BYTES_OF_LETTER = 512 /* measured: 424 for each letter of a C++ name of pointers */
 };
 
 /* What GCC and LLVM put behind a function's name when they split or copy it. */
-static const char *const suffixes[] = {"cold",     "part", "isra",       "constprop",
+static const char *const suffixes[] = {"cold",     "part", "isra",      "constprop",
                                        "lto_priv", "llvm", "localalias"};
 
 /* A suffix ends the name or stands before ".0"; in ".." of a Rust path a dot is no border. */

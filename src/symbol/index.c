@@ -175,7 +175,8 @@ void pm__index_add_stubs(struct pm_index *index, const struct pm_elf *object) {
     if (gelf_getshdr(section, &header) == NULL || !is_stubs(object, names, &header)) continue;
     if (name == SIZE_MAX) name = add_stub_name(index);
     if (name == SIZE_MAX || !make_room(index, 1)) return;
-    GElf_Sym stub = {.st_value = header.sh_addr, .st_size = header.sh_size,
+    GElf_Sym stub = {.st_value = header.sh_addr,
+                     .st_size = header.sh_size,
                      .st_info = GELF_ST_INFO(STB_LOCAL, STT_FUNC)};
     add_symbol(index, &stub, header.sh_addr + header.sh_size, (uint32_t)name);
   }

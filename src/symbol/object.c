@@ -17,8 +17,8 @@ enum {
   NOTES_MAX = 1 << 20,
 };
 
-Elf_Scn *pm__object_next_section(const struct pm_elf *object, Elf_Scn *previous,
-                                 uint32_t type, GElf_Shdr *header) {
+Elf_Scn *pm__object_next_section(const struct pm_elf *object, Elf_Scn *previous, uint32_t type,
+                                 GElf_Shdr *header) {
   Elf_Scn *section = previous;
   while ((section = elf_nextscn(object->elf, section)) != NULL)
     if (gelf_getshdr(section, header) != NULL && header->sh_type == type) return section;

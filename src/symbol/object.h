@@ -26,8 +26,8 @@ void pm__object_close(struct pm_elf *object);
 bool pm__object_has_build_id(const struct pm_elf *object, const uint8_t *id, size_t size);
 
 /* The next section of `type` after `previous` (NULL: the first), NULL at the end. */
-Elf_Scn *pm__object_next_section(const struct pm_elf *object, Elf_Scn *previous,
-                                 uint32_t type, GElf_Shdr *header);
+Elf_Scn *pm__object_next_section(const struct pm_elf *object, Elf_Scn *previous, uint32_t type,
+                                 GElf_Shdr *header);
 /* Its bytes as the file has them, or NULL; `size` bytes, never 0. */
 Elf_Data *pm__object_data(Elf_Scn *section, const GElf_Shdr *header);
 /* The bytes of the section called `name`, or NULL. */

@@ -36,7 +36,7 @@ struct pm_symbol_file {
  * C++ and Rust (legacy and v0) names are demangled, except those that are longer
  * than 4 kB or need more stack than the calling thread has. A call may use 192 kB of it.
  */
-const char *pm__symbolizer_name(struct pm_symbolizer *symbolizer,
-                                const struct pm_symbol_file *file, uint64_t rva);
+const char *pm__symbolizer_name(struct pm_symbolizer *symbolizer, const struct pm_symbol_file *file,
+                                uint64_t rva);
 
 #endif /* PM_SYMBOL_SYMBOL_H */

@@ -19,8 +19,7 @@ static void add_native(struct sample *s, char name, uint64_t cfa, enum pm_native
 }
 
 static void add_python(struct sample *s, char name, uint64_t mark) {
-  s->python[s->in.python_count++] =
-      (struct pm_merge_python){.code = (uint32_t)name, .mark = mark};
+  s->python[s->in.python_count++] = (struct pm_merge_python){.code = (uint32_t)name, .mark = mark};
 }
 
 /* The merged stack as a text, root first: natives in lower case as named, Python in upper case. */
@@ -32,8 +31,8 @@ static const char *merged(struct sample *s, struct pm_merge_output *out) {
   s->in.python = s->python;
   pm__merge(&s->in, out);
   for (uint32_t i = 0; i < out->count; i++) {
-    text[i] = out->frames[i].kind == PM_KEY_PSEUDO ? pseudo[out->frames[i].id]
-                                                   : (char)out->frames[i].id;
+    text[i] =
+        out->frames[i].kind == PM_KEY_PSEUDO ? pseudo[out->frames[i].id] : (char)out->frames[i].id;
   }
   text[out->count] = '\0';
   return text;

@@ -6,7 +6,9 @@
 
 #include "check.h"
 
-static struct pm_ring make_ring(void) { return (struct pm_ring){.bytes = calloc(1, PM_RING_BYTES)}; }
+static struct pm_ring make_ring(void) {
+  return (struct pm_ring){.bytes = calloc(1, PM_RING_BYTES)};
+}
 
 static bool put(struct pm_ring *ring, uint64_t weight, uint16_t natives) {
   struct pm_record *record = pm__ring_reserve(ring);

@@ -24,8 +24,8 @@ __asm__(".pushsection .text\n"
         "_ZN4heat4burnEi: .zero 16\n.size _ZN4heat4burnEi, 16\n"
         ".globl " RUST_LEGACY "\n.type " RUST_LEGACY ", %function\n" RUST_LEGACY
         ": .zero 16\n.size " RUST_LEGACY ", 16\n"
-        ".globl " RUST_V0 "\n.type " RUST_V0 ", %function\n" RUST_V0
-        ": .zero 16\n.size " RUST_V0 ", 16\n"
+        ".globl " RUST_V0 "\n.type " RUST_V0 ", %function\n" RUST_V0 ": .zero 16\n.size " RUST_V0
+        ", 16\n"
         ".popsection\n");
 extern const char cpp_function[] __asm__("_ZN4heat4burnEi");
 extern const char rust_legacy_function[] __asm__(RUST_LEGACY);
@@ -235,8 +235,7 @@ static void check_own_names(const char *path) {
   dl_iterate_phdr(take_base, &base);
   CHECK_EQ_STR(name_once(path, NULL, (uintptr_t)take_base + 4 - base), "take_base");
   CHECK_EQ_STR(name_once(path, NULL, (uintptr_t)cpp_function + 8 - base), "heat::burn(int)");
-  CHECK_EQ_STR(name_once(path, NULL, (uintptr_t)rust_legacy_function - base),
-               "heat::core::solve");
+  CHECK_EQ_STR(name_once(path, NULL, (uintptr_t)rust_legacy_function - base), "heat::core::solve");
   CHECK_EQ_STR(name_once(path, NULL, (uintptr_t)rust_v0_function - base), "mycrate::foo::bar");
 }
 

@@ -229,7 +229,9 @@ static void test_cxx_throw(void) {
 /* ---- code without CFI ---- */
 
 static NOINLINE void call_fixture(void (*fixture)(void), int words) {
+  /* Without leftovers of earlier calls, which no guess could tell from the truth. */
   char *room = __builtin_alloca((size_t)words);
+  memset(room, 0, (size_t)words);
   __asm__ volatile("" : : "r"(room) : "memory");
   outside_cfa = (uintptr_t)__builtin_dwarf_cfa();
   fixture();

@@ -114,12 +114,12 @@ void *dlsym(void *restrict handle, const char *restrict name) {
   return real_dlsym(handle, name);
 }
 
-#define WATCHED(name, parameters, ...)                 \
-  int name parameters {                                \
-    static _Atomic(void *) next;                       \
-    watch(#name);                                      \
-    if (next == NULL) next = find(#name);              \
-    return ((int(*) parameters)next)(__VA_ARGS__);     \
+#define WATCHED(name, parameters, ...)             \
+  int name parameters {                            \
+    static _Atomic(void *) next;                   \
+    watch(#name);                                  \
+    if (next == NULL) next = find(#name);          \
+    return ((int(*) parameters)next)(__VA_ARGS__); \
   }
 
 WATCHED(pthread_mutex_lock, (pthread_mutex_t * mutex), mutex)
@@ -128,27 +128,27 @@ WATCHED(pthread_rwlock_rdlock, (pthread_rwlock_t * lock), lock)
 WATCHED(pthread_rwlock_wrlock, (pthread_rwlock_t * lock), lock)
 WATCHED(pthread_cond_signal, (pthread_cond_t * condition), condition)
 WATCHED(pthread_cond_broadcast, (pthread_cond_t * condition), condition)
-WATCHED(pthread_cond_wait,
-        (pthread_cond_t *restrict condition, pthread_mutex_t *restrict mutex), condition, mutex)
+WATCHED(pthread_cond_wait, (pthread_cond_t *restrict condition, pthread_mutex_t *restrict mutex),
+        condition, mutex)
 WATCHED(pthread_cond_timedwait,
         (pthread_cond_t *restrict condition, pthread_mutex_t *restrict mutex,
          const struct timespec *restrict until),
         condition, mutex, until)
 WATCHED(posix_memalign, (void **block, size_t alignment, size_t size), block, alignment, size)
 WATCHED(dladdr, (const void *address, Dl_info *info), address, info)
-WATCHED(dl_iterate_phdr,
-        (int (*callback)(struct dl_phdr_info *, size_t, void *), void *data), callback, data)
+WATCHED(dl_iterate_phdr, (int (*callback)(struct dl_phdr_info *, size_t, void *), void *data),
+        callback, data)
 
 /* The mode is there only when the flags say so, but reading it without does no harm here. */
-#define WATCHED_OPEN(name, parameters, ...)            \
-  int name parameters {                                \
-    static _Atomic(void *) next;                       \
-    watch(#name);                                      \
-    if (next == NULL) next = find(#name);              \
-    va_list rest;                                      \
-    va_start(rest, flags);                             \
-    mode_t mode = va_arg(rest, mode_t);                \
-    va_end(rest);                                      \
+#define WATCHED_OPEN(name, parameters, ...)              \
+  int name parameters {                                  \
+    static _Atomic(void *) next;                         \
+    watch(#name);                                        \
+    if (next == NULL) next = find(#name);                \
+    va_list rest;                                        \
+    va_start(rest, flags);                               \
+    mode_t mode = va_arg(rest, mode_t);                  \
+    va_end(rest);                                        \
     return ((int(*) parameters)next)(__VA_ARGS__, mode); \
   }
 

@@ -22,7 +22,9 @@ ORDER = PROGRAMS / "true_order.py"
 class Profile:
     """One run of `pyrometer run` and what it wrote."""
 
-    def __init__(self, python: Python, folder: Path, *program: object, rate: int = 250, **options: Any):
+    def __init__(
+        self, python: Python, folder: Path, *program: object, rate: int = 250, **options: Any
+    ) -> None:
         summary, stacks = folder / "profile.json", folder / "profile.collapsed"
         self.done = python.profile(
             "-o", summary, "-o", stacks, "--rate", rate, "--quiet", *program, **options
@@ -96,7 +98,7 @@ TRUE_ORDER: list[str | tuple[str, ...]] = [
 
 
 def match_order(frames: tuple[str, ...]) -> str:
-    """"" when the frames are exactly the true order, else where they first differ."""
+    """ "" when the frames are exactly the true order, else where they first differ."""
     left = list(frames)
     for step in TRUE_ORDER:
         crossed: list[str] = []
