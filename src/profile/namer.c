@@ -35,6 +35,35 @@ static uint32_t *filled(uint32_t count) {
   return values;
 }
 
+static const char *hex_of(struct pm_namer *namer, const struct pm_object *object) {
+  char *hex = pm__arena_take(namer->arena, (size_t)object->build_id_size * 2 + 1, 1);
+  if (hex == NULL) return "";
+  for (uint32_t i = 0; i < object->build_id_size; i++) {
+    hex[2 * i] = "0123456789abcdef"[object->build_id[i] >> 4];
+    hex[2 * i + 1] = "0123456789abcdef"[object->build_id[i] & 15];
+  }
+  return hex;
+}
+
+static uint32_t add_object(struct pm_namer *namer, const struct pm_object *object) {
+  if (namer->object_index[object->id] != NONE) return namer->object_index[object->id];
+  if (namer->object_count == namer->object_room) {
+    uint32_t room = namer->object_room == 0 ? 32 : namer->object_room * 2;
+    struct pm_view_object *bigger = realloc(namer->objects, sizeof *bigger * room);
+    if (bigger == NULL) return NONE;
+    namer->objects = bigger;
+    namer->object_room = room;
+  }
+  namer->objects[namer->object_count] = (struct pm_view_object){
+      .path = pm__text_clean(namer->arena, object->path),
+      .build_id = hex_of(namer, object),
+      .text_lo = object->text_lo,
+      .text_hi = object->text_hi,
+      .bias = object->bias,
+  };
+  return namer->object_index[object->id] = namer->object_count++;
+}
+
 static uint32_t interpreter_object(void) {
   uintptr_t inside = pm__python_address();
   if (inside == 0) return 0;
@@ -57,8 +86,11 @@ bool pm__namer_init(struct pm_namer *namer, struct pm_arena *arena) {
   namer->interpreter = interpreter_object();
   namer->by_code = filled(namer->code_count);
   namer->object_index = filled(namer->seen_count);
-  return namer->symbolizer != NULL && namer->by_name != NULL && namer->by_code != NULL &&
-         namer->object_index != NULL;
+  bool ready = namer->symbolizer != NULL && namer->by_name != NULL && namer->by_code != NULL &&
+               namer->object_index != NULL;
+  /* The loader lists the executable first; readers of pprof take the first for the program. */
+  if (ready && namer->seen_count > 1 && namer->seen[1] != NULL) add_object(namer, namer->seen[1]);
+  return ready;
 }
 
 void pm__namer_free(struct pm_namer *namer) {
@@ -179,35 +211,6 @@ static uint32_t name_python(struct pm_namer *namer, uint32_t id) {
   }
   if (namer->by_code[id] == NONE) namer->by_code[id] = name_code(namer, code);
   return namer->by_code[id];
-}
-
-static const char *hex_of(struct pm_namer *namer, const struct pm_object *object) {
-  char *hex = pm__arena_take(namer->arena, (size_t)object->build_id_size * 2 + 1, 1);
-  if (hex == NULL) return "";
-  for (uint32_t i = 0; i < object->build_id_size; i++) {
-    hex[2 * i] = "0123456789abcdef"[object->build_id[i] >> 4];
-    hex[2 * i + 1] = "0123456789abcdef"[object->build_id[i] & 15];
-  }
-  return hex;
-}
-
-static uint32_t add_object(struct pm_namer *namer, const struct pm_object *object) {
-  if (namer->object_index[object->id] != NONE) return namer->object_index[object->id];
-  if (namer->object_count == namer->object_room) {
-    uint32_t room = namer->object_room == 0 ? 32 : namer->object_room * 2;
-    struct pm_view_object *bigger = realloc(namer->objects, sizeof *bigger * room);
-    if (bigger == NULL) return NONE;
-    namer->objects = bigger;
-    namer->object_room = room;
-  }
-  namer->objects[namer->object_count] = (struct pm_view_object){
-      .path = pm__text_clean(namer->arena, object->path),
-      .build_id = hex_of(namer, object),
-      .text_lo = object->text_lo,
-      .text_hi = object->text_hi,
-      .bias = object->bias,
-  };
-  return namer->object_index[object->id] = namer->object_count++;
 }
 
 /* The C library in all its parts, glibc's and musl's. */
