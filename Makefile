@@ -18,11 +18,13 @@ PACKAGE := pyproject.toml hatch_build.py README.md LICENSE $(wildcard licenses/*
 C_FILES = $(wildcard include/*.h src/*/*.[ch] tests/c/*.[ch] tests/gates/*.[ch] bench/*.[ch] bench/*/*.[ch])
 PYTHON_FILES = python hatch_build.py tests examples $(wildcard bench)
 
-.PHONY: help demo test sanitize bench lint format build gate wheel install venv system clean FORCE
+.PHONY: help demo test interpreters sanitize bench lint format build gate wheel install venv system \
+  clean FORCE
 
 help:
 	@echo 'make demo      profile a real program and say where the report is'
-	@echo 'make test      build and run all tests'
+	@echo 'make test      build and run all tests, on the interpreters that are there'
+	@echo 'make interpreters  bring 3.13t, 3.14 and 3.15 to test on as well (a few minutes, once)'
 	@echo 'make sanitize  the C tests under ASan and UBSan'
 	@echo 'make bench     what a sample costs in the handler'
 	@echo 'make lint      formatting, types and warnings (make format: apply the formatting)'
@@ -42,6 +44,9 @@ demo: install
 test: build gate wheel
 	meson test -C build --no-rebuild --print-errorlogs
 	$(BIN)/python -m pytest $(PYTEST_FLAGS)
+
+interpreters:
+	@scripts/interpreters
 
 sanitize: build-sanitize/build.ninja
 	ninja -C build-sanitize --quiet

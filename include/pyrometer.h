@@ -75,7 +75,10 @@ struct pyrometer_options {
   uint32_t max_threads; /* threads with Python stacks: 1 to 65536, 0 = 256 */
 };
 
-/* A sink for exported bytes: returns 0, or non-zero to give up (E_CALLBACK). */
+/*
+ * A sink for exported bytes: returns 0, or non-zero to give up (E_CALLBACK). What it
+ * calls of this header answers as if no session were there to be had.
+ */
 typedef int (*pyrometer_sink)(void *context, const void *bytes, size_t size);
 
 /*

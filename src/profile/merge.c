@@ -125,7 +125,9 @@ static void emit_all(const struct placing *p, struct pm_merge_output *out) {
       emit_truncated(out, in->native_skipped);
       emit_python(p, out, AT_CUT, &next);
     }
-    if (!emit_python(p, out, i, &next)) emit(out, in->native[i].key);
+    bool python = emit_python(p, out, i, &next);
+    if (!python) emit(out, in->native[i].key);
+    if (in->native[i].role == PM_ROLE_INTERPRETER) out->bare = !python;
   }
   emit_python(p, out, AT_LEAF, &next);
   if (in->python_skipped > 0 && in->python_split == in->python_count) {
@@ -165,6 +167,7 @@ void pm__merge(const struct pm_merge_input *input, struct pm_merge_output *outpu
   output->count = output->python = output->truncated = 0;
   uint32_t own = count_own(input);
   output->own = own > 0;
+  output->bare = false;
   struct pm_merge_input rest = without_leaf(input, own);
   struct placing placing = {.in = &rest};
   output->misses = place_by_mark(&placing);

@@ -37,6 +37,7 @@ struct pm_merge_output {
   uint32_t python; /* Python frames among them */
   uint32_t misses; /* Python frames placed by order, not by their CFA */
   uint32_t truncated; /* frames that the markers stand for */
+  bool bare; /* the innermost interpreter frame runs Python code that no event told of */
   bool own; /* the sample stood in Pyrometer's own code: [pyrometer] is the leaf */
 };
 

@@ -172,10 +172,15 @@ static const char *native_source(struct pm_namer *namer, const char *path) {
   return pm__text_format(namer->arena, "%.*s", (int)strcspn(package, "./"), package);
 }
 
+/* Globals need have no __name__, and code may be named "". */
+static const char *known_text(struct pm_arena *arena, const char *text) {
+  return *text == '\0' ? "?" : pm__text_clean(arena, text);
+}
+
 static uint32_t name_code(struct pm_namer *namer, const struct pm_code *code) {
   struct pm_arena *arena = namer->arena;
-  const char *module = pm__text_clean(arena, code->module);
-  const char *qualname = pm__text_clean(arena, code->qualname);
+  const char *module = known_text(arena, code->module);
+  const char *qualname = known_text(arena, code->qualname);
   const char *file = pm__text_clean(arena, code->file);
   return intern(namer, &(struct pm_view_frame){
                            .kind = PM_FRAME_PYTHON,

@@ -2,10 +2,13 @@
 /* Threads, windows and accounting of a running profile. */
 #include "profile/profile.h"
 
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+enum { COUNT_TRIES = 100 };
 
 static const uint64_t minute_ns = 60000000000u;
 static const uint64_t unseen_least_ns = 2000000u;
@@ -134,10 +137,31 @@ static void count_shadow(struct pm_profile_counts *sum, const struct pm_shadow *
   if (shadow->depth_max > sum->depth_max) sum->depth_max = shadow->depth_max;
 }
 
+static bool has_handler(const struct pm_thread *thread) {
+  return atomic_load((_Atomic uint32_t *)(uintptr_t)&thread->in_handler) != 0;
+}
+
+/* What the handler counts of a signal. False: one was in the middle of it. */
+static bool read_balance(struct pm_profile_counts *counts, const struct pm_thread *thread) {
+  bool inside = has_handler(thread);
+  counts->signals = value_of(&thread->signals);
+  counts->stored = value_of(&thread->stored);
+  for (int i = 0; i < PM_LOST_KINDS; i++) counts->lost[i] = value_of(&thread->lost[i]);
+  atomic_thread_fence(memory_order_acquire);
+  return !inside && !has_handler(thread) && value_of(&thread->signals) == counts->signals;
+}
+
+/* A thread may be held up in its handler for long: after some tries the sum is one off. */
+static void count_balance(struct pm_profile_counts *sum, const struct pm_thread *thread) {
+  struct pm_profile_counts now;
+  for (int i = 0; !read_balance(&now, thread) && i < COUNT_TRIES; i++) sched_yield();
+  sum->signals += now.signals;
+  sum->stored += now.stored;
+  for (int i = 0; i < PM_LOST_KINDS; i++) sum->lost[i] += now.lost[i];
+}
+
 void pm__profile_count(struct pm_profile_counts *sum, const struct pm_thread *thread) {
-  sum->signals += value_of(&thread->signals);
-  sum->stored += value_of(&thread->stored);
-  for (int i = 0; i < PM_LOST_KINDS; i++) sum->lost[i] += value_of(&thread->lost[i]);
+  count_balance(sum, thread);
   sum->lost_ns += value_of(&thread->lost_ns);
   sum->handler_ns += value_of(&thread->handler_ns);
   sum->snapshot_failures += value_of(&thread->snapshot_failures);
@@ -149,4 +173,11 @@ double pm__profile_overhead(const struct pm_profile *profile) {
   for (uint32_t i = 0; i < profile->thread_count; i++) handler += profile->threads[i].handler_ns;
   uint64_t own = profile->own_ns + handler + profile->collector_ns;
   return profile->cpu_ns == 0 ? 0.0 : 100.0 * (double)own / (double)profile->cpu_ns;
+}
+
+/* A stray sample at the edge of a call is not worth a word. */
+const char *pm__profile_reason(const struct pm_profile_thread *thread) {
+  if (thread->reason != NULL) return thread->reason;
+  bool some = thread->unfollowed_ns > 0 && thread->unfollowed_ns >= thread->sampled_ns / 20;
+  return some ? "ran in a subinterpreter (or made no call yet): Python frames not followed" : "";
 }

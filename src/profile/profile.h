@@ -33,6 +33,7 @@ struct pm_profile_thread {
   uint64_t handler_ns;    /* booked on [pyrometer] so far */
   uint64_t unsampled_ns;  /* booked on (unsampled) so far */
   uint64_t samples;
+  uint64_t unfollowed_ns; /* weights of its samples in a subinterpreter's Python code */
 };
 
 struct pm_profile_window {
@@ -59,6 +60,7 @@ struct pm_profile {
   uint64_t attributed, native_only, boundary_misses, truncated_stacks, unknown_ids;
   uint64_t complete;        /* samples whose native walk reached the root */
   uint64_t guessed;
+  uint64_t unfollowed;      /* samples in a subinterpreter's Python code */
   uint64_t dropped;         /* samples that memory had no room for */
   uint32_t truncated_most;
   uint32_t rate_hz;
@@ -72,6 +74,9 @@ void pm__profile_free(struct pm_profile *profile);
 
 /* A row for a thread; its index, or 0 (the shared row) when there is no room. */
 uint32_t pm__profile_add_thread(struct pm_profile *profile, int32_t tid, const char *name);
+
+/* Why a thread has no samples or not all of its Python frames; "" when nothing is wrong. */
+const char *pm__profile_reason(const struct pm_profile_thread *thread);
 
 /* Merges a record and books it on a thread. */
 void pm__profile_add_record(struct pm_profile *profile, uint32_t thread,

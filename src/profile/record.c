@@ -57,6 +57,14 @@ static void count_sample(struct pm_profile *profile, const struct pm_record *rec
   if (merged->truncated > profile->truncated_most) profile->truncated_most = merged->truncated;
 }
 
+/* In a subinterpreter no event of ours is raised: its frames are the interpreter's, unnamed. */
+static void count_unfollowed(struct pm_profile *profile, struct pm_profile_thread *thread,
+                             uint64_t weight) {
+  if (!pm__python_had_subinterpreters()) return;
+  profile->unfollowed++;
+  thread->unfollowed_ns += weight;
+}
+
 static void book(struct pm_profile *profile, uint32_t root, const struct pm_merge_output *merged,
                  uint64_t weight) {
   uint32_t node = root;
@@ -95,4 +103,5 @@ void pm__profile_add_record(struct pm_profile *profile, uint32_t index,
   thread->sampled_ns += record->weight;
   profile->sampled_ns += record->weight;
   count_sample(profile, record, &merged);
+  if (merged.bare) count_unfollowed(profile, thread, record->weight);
 }

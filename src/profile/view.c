@@ -164,7 +164,7 @@ static bool build_thread(struct builder *b, const struct pm_profile_thread *live
       .cpu_ns = live->cpu_ns,
       .sampled_ns = live->sampled_ns,
       .samples = live->samples,
-      .reason = live->reason == NULL ? "" : live->reason,
+      .reason = pm__profile_reason(live),
       .first_node = b->node_count,
   };
   if (!push_children(b, live->root) || !build_level(b, 0, UINT32_MAX)) return false;

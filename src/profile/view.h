@@ -72,7 +72,7 @@ struct pm_view_thread {
   uint64_t cpu_ns; /* what the kernel says it used in the session */
   uint64_t sampled_ns; /* what samples account for: sum of its roots without (unsampled) */
   uint64_t samples;
-  const char *reason; /* why it could not be sampled (in full), "" when it was */
+  const char *reason; /* why not all of it could be sampled, "" when it was */
   uint32_t first_node; /* index into nodes */
   uint32_t node_count;
 };

@@ -140,14 +140,30 @@ PyObject *pm__api_module_item(const char *module, const char *name) {
   return item;
 }
 
+static const char cut_mark[] = "...";
+
+/* The start of the character that the byte at `at` belongs to. */
+static size_t character_start(const char *text, size_t at) {
+  while (at > 0 && ((unsigned char)text[at] & 0xC0u) == 0x80u) at--;
+  return at;
+}
+
+/* What does not fit shows as dots, a NUL, which would end the name, as the escape that surrogates get. */
 static void copy_cut(const char *text, size_t size, char *out, size_t capacity) {
-  if (size >= capacity) {
-    size = capacity - 1;
-    while (size > 0 && ((unsigned char)text[size] & 0xC0u) == 0x80u) size--;
+  static const char nul[] = "\\x00";
+  size_t used = 0, end = 0; /* `end`: how much can stand before the dots */
+  for (size_t i = 0; i < size; i++) {
+    size_t need = text[i] == '\0' ? sizeof nul - 1 : 1;
+    if (used + need >= capacity) {
+      out[used] = '\0';
+      strcpy(out + character_start(out, end), cut_mark);
+      return;
+    }
+    memcpy(out + used, text[i] == '\0' ? nul : text + i, need);
+    used += need;
+    if (used + sizeof cut_mark <= capacity) end = used;
   }
-  /* A NUL inside would end the name for every reader: stop there knowingly. */
-  memcpy(out, text, size);
-  out[size] = '\0';
+  out[used] = '\0';
 }
 
 /* Lone surrogates have no UTF-8. */

@@ -37,10 +37,13 @@ struct pm_member_def {
 
 enum {
   PM_SLOT_TP_CALL = 50,
+  PM_SLOT_TP_INIT = 60,
   PM_SLOT_TP_MEMBERS = 72,
+  PM_SLOT_TP_FINALIZE = 80,
   PM_MEMBER_SSIZE = 19,
   PM_MEMBER_READONLY = 1,
   PM_TYPE_FLAGS = 1 << 18 | 1 << 11 | 1 << 7, /* DEFAULT, HAVE_VECTORCALL, no instantiation */
+  PM_TYPE_FLAGS_PLAIN = 1 << 18,                    /* DEFAULT */
   PM_COMPILE_FILE = 257,                      /* Py_file_input */
 };
 
@@ -52,6 +55,17 @@ enum {
   F(1, void *, PyGILState_GetThisThreadState, (void))                                        \
   F(0, int, PyGILState_Ensure, (void))                                                       \
   F(0, void, PyGILState_Release, (int))                                                      \
+  F(0, void *, PyEval_SaveThread, (void))                                                    \
+  F(0, void, PyEval_RestoreThread, (void *))                                                 \
+  F(0, void *, PyInterpreterState_Head, (void))                                              \
+  F(0, void *, PyInterpreterState_Main, (void))                                              \
+  F(0, void *, PyThreadState_New, (void *))                                                  \
+  F(0, void, PyThreadState_Clear, (void *))                                                  \
+  F(0, void, PyThreadState_DeleteCurrent, (void))                                            \
+  F(0, void *, PyThreadState_GetInterpreter, (void *))                                       \
+  F(1, void *, PyThreadState_GetUnchecked, (void))   /* 3.13 */                              \
+  F(1, void *, _PyThreadState_UncheckedGet, (void)) /* its name up to 3.12 */                \
+  F(0, int, Py_AddPendingCall, (int (*)(void *), void *))                                    \
   F(0, void, Py_IncRef, (PyObject *))                                                        \
   F(0, void, Py_DecRef, (PyObject *))                                                        \
   F(0, PyObject *, PyErr_GetRaisedException, (void))                                         \
@@ -59,6 +73,7 @@ enum {
   F(0, int, PyErr_GivenExceptionMatches, (PyObject *, PyObject *))                           \
   F(0, void, PyErr_Clear, (void))                                                            \
   F(0, PyObject *, PyType_FromSpec, (struct pm_type_spec *))                                 \
+  F(0, PyObject *, PyType_FromSpecWithBases, (struct pm_type_spec *, PyObject *))            \
   F(0, PyObject *, PyType_GenericAlloc, (PyObject *, Py_ssize_t))                            \
   F(0, PyObject *, PyVectorcall_Call, (PyObject *, PyObject *, PyObject *))                  \
   F(0, PyObject *, PyEval_GetFrame, (void))                                                  \
@@ -157,7 +172,8 @@ PyObject *pm__api_module_item(const char *module, const char *name);
 
 /*
  * The text of a str as UTF-8, cut to `capacity` - 1 bytes between characters;
- * lone surrogates become backslash escapes. False for what is no str.
+ * lone surrogates and NULs become backslash escapes, a cut shows as dots. False for
+ * what is no str.
  */
 bool pm__api_text(PyObject *string, char *out, size_t capacity);
 

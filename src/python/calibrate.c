@@ -17,13 +17,13 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "python/record.h"
 #include "python/roles.h"
 #include "python/state.h"
+#include "python/untold_learn.h"
 
 enum {
-  RECORDS = 192,
-  FRAMES = 32,     /* of a walk, from the leaf: dispatch takes 2 to 6 */
-  PAIRS_MIN = 2,   /* of each kind, else its distance is not believed */
+  PAIRS_MIN = 2, /* of each kind, else its distance is not believed */
   NESTING = 32,
 };
 
@@ -78,18 +78,6 @@ static const char snippet[] = "def leaf(*a):\n"
                               "any(h)\n"
                               "caught(next, h)\n";
 
-struct frame {
-  uint64_t pc, cfa;
-};
-
-struct record {
-  enum pm_event kind;
-  const void *code; /* compared only */
-  uintptr_t address;
-  uint32_t count;
-  struct frame frames[FRAMES]; /* leaf first */
-};
-
 /*
  * Owner:    the calibrating thread.
  * Readers:  itself; other threads read `thread` and go.
@@ -99,31 +87,23 @@ struct record {
 static struct {
   pthread_t thread;
   bool recording;
-  struct record *records;
-  uint32_t count;
+  bool trying; /* the snippet of untold_learn.c runs */
+  struct pm_event_log log;
   bool contradicted[PM_EVENT_KINDS];
   uint32_t pairs[PM_EVENT_KINDS];
 } run;
 
-static void record_walk(struct record *record) {
-  uint64_t pc[PM_NATIVE_FRAMES], cfa[PM_NATIVE_FRAMES];
-  struct pm_walk walk = {.pc = pc, .cfa = cfa, .capacity = PM_NATIVE_FRAMES};
-  pm__python_session.hooks.walk_here(&walk);
-  uint32_t from_leaf = walk.skipped > 0 ? walk.split : walk.count;
-  record->count = from_leaf < FRAMES ? from_leaf : FRAMES;
-  for (uint32_t i = 0; i < record->count; i++) record->frames[i] = (struct frame){pc[i], cfa[i]};
-}
-
 void pm__calibrate_event(enum pm_event kind, const void *code, uintptr_t address) {
   if (!run.recording || !pthread_equal(run.thread, pthread_self())) return;
-  if (run.count == RECORDS) return;
-  struct record *record = &run.records[run.count++];
-  *record = (struct record){.kind = kind, .code = code, .address = address};
-  record_walk(record);
+  if (run.log.count == PM_EVENT_RECORDS) return;
+  struct pm_event_record *record = &run.log.records[run.log.count++];
+  *record = (struct pm_event_record){.kind = kind, .code = code, .address = address};
+  pm__record_walk(record);
+  if (run.trying) pm__untold_event(record);
 }
 
 /* The CFA of the interpreter frame that raised both events; 0 when the walks do not show it. */
-static uint64_t interpreter_of(const struct record *a, const struct record *b) {
+static uint64_t interpreter_of(const struct pm_event_record *a, const struct pm_event_record *b) {
   uint32_t i = 0, j = 0;
   uint64_t found = 0;
   while (i < a->count && j < b->count) {
@@ -139,7 +119,7 @@ static uint64_t interpreter_of(const struct record *a, const struct record *b) {
   return found;
 }
 
-static void believe(const struct record *record, uint64_t cfa) {
+static void believe(const struct pm_event_record *record, uint64_t cfa) {
   uintptr_t *distance = &pm__python_session.distance[record->kind];
   uintptr_t measured = (uintptr_t)cfa - record->address;
   run.pairs[record->kind]++;
@@ -149,15 +129,15 @@ static void believe(const struct record *record, uint64_t cfa) {
 
 /* The records of one run of a frame nest like the frames do. */
 static void match_pairs(void) {
-  const struct record *open[NESTING];
+  const struct pm_event_record *open[NESTING];
   uint32_t depth = 0;
-  for (uint32_t i = 0; i < run.count; i++) {
-    const struct record *record = &run.records[i];
+  for (uint32_t i = 0; i < run.log.count; i++) {
+    const struct pm_event_record *record = &run.log.records[i];
     if (record->kind <= PM_EVENT_THROW) {
       if (depth == NESTING) return;
       open[depth++] = record;
     } else if (depth > 0 && open[depth - 1]->code == record->code) {
-      const struct record *begin = open[--depth];
+      const struct pm_event_record *begin = open[--depth];
       uint64_t cfa = interpreter_of(begin, record);
       if (cfa <= record->address || cfa <= begin->address) continue;
       believe(begin, cfa);
@@ -166,19 +146,13 @@ static void match_pairs(void) {
   }
 }
 
-static uint32_t index_of(const struct record *record, uint64_t cfa) {
-  uint32_t i = 0;
-  while (i < record->count && record->frames[i].cfa != cfa) i++;
-  return i;
-}
-
 /* In every event seen, paired or not, the mark must be a frame of the native stack. */
 static void verify(void) {
   const uintptr_t *distance = pm__python_session.distance;
-  for (uint32_t i = 0; i < run.count; i++) {
-    const struct record *record = &run.records[i];
+  for (uint32_t i = 0; i < run.log.count; i++) {
+    const struct pm_event_record *record = &run.log.records[i];
     uint64_t mark = record->address + distance[record->kind];
-    if (index_of(record, mark) == record->count) run.contradicted[record->kind] = true;
+    if (pm__record_index(record, mark) == record->count) run.contradicted[record->kind] = true;
   }
   for (int kind = 0; kind < PM_EVENT_KINDS; kind++) {
     if (run.contradicted[kind] || run.pairs[kind] < PAIRS_MIN)
@@ -186,16 +160,16 @@ static void verify(void) {
   }
 }
 
-static void add_role(const struct record *record, uint32_t index, enum pm_native_role role) {
+static void add_role(const struct pm_event_record *record, uint32_t index,
+                     enum pm_native_role role) {
   uintptr_t start = 0;
-  uintptr_t inside_call = (uintptr_t)record->frames[index].pc - 1;
-  if (pm__python_session.hooks.function_at(inside_call, &start)) pm__roles_add(start, role);
+  if (pm__record_function(record, index, &start)) pm__roles_add(start, role);
 }
 
 /* What stands between the callback and the interpreter dispatches events. */
-static void learn_dispatch(const struct record *record, uint64_t mark) {
-  uint32_t interpreter = index_of(record, mark);
-  for (uint32_t i = index_of(record, record->address) + 1; i < interpreter; i++) {
+static void learn_dispatch(const struct pm_event_record *record, uint64_t mark) {
+  uint32_t interpreter = pm__record_index(record, mark);
+  for (uint32_t i = pm__record_index(record, record->address) + 1; i < interpreter; i++) {
     add_role(record, i, PM_ROLE_DISPATCH);
   }
 }
@@ -204,9 +178,10 @@ static void learn_dispatch(const struct record *record, uint64_t mark) {
  * The marks of all frames that stand are interpreter frames of the walk. The
  * outer ones stand in calls: a split loop may have those in another part.
  */
-static void learn_interpreters(const struct record *record, const uint64_t *marks, uint32_t count) {
+static void learn_interpreters(const struct pm_event_record *record, const uint64_t *marks,
+                               uint32_t count) {
   for (uint32_t i = 0; i < count; i++) {
-    uint32_t index = index_of(record, marks[i]);
+    uint32_t index = pm__record_index(record, marks[i]);
     if (index < record->count) add_role(record, index, PM_ROLE_INTERPRETER);
   }
 }
@@ -214,8 +189,8 @@ static void learn_interpreters(const struct record *record, const uint64_t *mark
 static void learn_roles(void) {
   uint64_t marks[NESTING];
   uint32_t depth = 0;
-  for (uint32_t i = 0; i < run.count; i++) {
-    const struct record *record = &run.records[i];
+  for (uint32_t i = 0; i < run.log.count; i++) {
+    const struct pm_event_record *record = &run.log.records[i];
     uintptr_t distance = pm__python_session.distance[record->kind];
     bool entering = record->kind <= PM_EVENT_THROW;
     if (distance == 0 || (entering ? depth == NESTING : depth == 0)) return;
@@ -245,19 +220,31 @@ static void drop_exception(void) {
   pm__api.Py_DecRef(exception);
 }
 
+static bool run_source(const char *source, PyObject *names) {
+  PyObject *code = pm__api.Py_CompileString(source, "<pyrometer>", PM_COMPILE_FILE);
+  run.recording = true;
+  PyObject *result = code == NULL ? NULL : pm__api.PyEval_EvalCode(code, names, names);
+  run.recording = false;
+  drop_exception();
+  pm__api_release(code);
+  pm__api_release(result);
+  return result != NULL;
+}
+
 static void run_snippet(void) {
   PyObject *names = pm__api.PyDict_New();
-  PyObject *code = pm__api.Py_CompileString(snippet, "<pyrometer>", PM_COMPILE_FILE);
-  if (names != NULL && code != NULL) {
+  if (names != NULL) {
     pm__api.PyDict_SetItemString(names, "__builtins__", pm__api.PyEval_GetBuiltins());
-    run.recording = true;
-    pm__api_release(pm__api.PyEval_EvalCode(code, names, names));
-    run.recording = false;
-    drop_exception();
+    if (run_source(snippet, names)) {
+      const char *more = pm__untold_prepare(names, &run.log);
+      run.trying = true;
+      if (more != NULL) run_source(more, names);
+      run.trying = false;
+      pm__untold_finish();
+    }
     /* The functions and their namespace hold each other: this leaves nothing to the collector. */
     pm__api.PyDict_Clear(names);
   }
-  pm__api_release(code);
   pm__api_release(names);
   drop_exception();
 }
@@ -277,7 +264,7 @@ void pm__calibrate_forget(void) {
     run.contradicted[kind] = false;
     run.pairs[kind] = 0;
   }
-  run.count = 0;
+  run.log.count = 0;
   pm__roles_clear();
 }
 
@@ -286,13 +273,14 @@ void pm__calibrate_run(void) {
   if (is_known()) return;
   pm__calibrate_forget();
   if (hooks->walk_here == NULL || hooks->function_at == NULL) return;
-  run.records = calloc(RECORDS, sizeof *run.records);
-  if (run.records == NULL) return;
+  run.log.records = calloc(PM_EVENT_RECORDS, sizeof *run.log.records);
+  if (run.log.records == NULL) return;
   run.thread = pthread_self();
   run_snippet();
   match_pairs();
   verify();
   learn_roles();
-  free(run.records);
-  run.records = NULL;
+  pm__untold_conclude();
+  free(run.log.records);
+  run.log.records = NULL;
 }

@@ -11,6 +11,12 @@
  */
 PyObject *pm__callable_new(pm_vectorcall function);
 
+/*
+ * A callable that does nothing, and calls `gone` when the last reference to it is
+ * dropped: whoever holds it cannot let go of it unseen. As above.
+ */
+PyObject *pm__callable_canary(void (*gone)(void));
+
 /* The interpreter is gone, and the type of the callables with it. */
 void pm__callable_orphan(void);
 

@@ -12,6 +12,7 @@
 
 #include "python/cold.h"
 #include "python/local.h"
+#include "python/oracle.h"
 #include "python/stack.h"
 #include "python/state.h"
 
@@ -28,16 +29,25 @@ static inline __attribute__((always_inline)) PyObject *
 enter(enum pm_event kind, PyObject *const *args, uintptr_t address) {
   struct pm_python_thread *thread = pm__local_self;
   const void *code = args[0];
-  if (PM_UNLIKELY(!is_hot(thread))) return pm__cold_event(kind, args[0], address);
+  if (PM_UNLIKELY(!is_hot(thread))) return pm__cold_event(kind, args, address);
   struct pm_code_entry *entry = pm__local_entry(thread, code);
-  if (PM_UNLIKELY(entry->code != code)) return pm__cold_event(kind, args[0], address);
+  if (PM_UNLIKELY(entry->code != code)) return pm__cold_event(kind, args, address);
+  struct pm_shadow *shadow = thread->shadow;
+  uint32_t top = pm__stack_depth(shadow) - 1; /* an empty stack wraps round, to far too deep */
+  if (PM_UNLIKELY(top >= PM_PYTHON_FRAMES - 1)) return pm__cold_event(kind, args, address);
+  uintptr_t distance = entry->frameless ? 0 : thread->distance[kind];
+  uint64_t mark = distance == 0 ? 0 : address + distance;
+  uint64_t outer = shadow->frames[top].mark;
+  if (outer != mark &&
+      PM_UNLIKELY(!pm__untold_is_as_before(&thread->untold, outer, outer - mark, entry->span))) {
+    return pm__cold_event(kind, args, address);
+  }
   pm__stack_count(&thread->cache_hits);
   if (kind == PM_EVENT_START) pm__stack_count(entry->calls);
-  pm__stack_count(&thread->shadow->events[kind]);
-  uintptr_t distance = thread->distance[kind];
-  struct pm_shadow_frame frame = {
-      .code = entry->id, .flags = 0, .mark = distance == 0 ? 0 : address + distance};
-  thread->codes[pm__stack_push(thread->shadow, frame)] = code;
+  pm__stack_count(&shadow->events[kind]);
+  thread->codes[top + 1] = code;
+  pm__stack_push_shallow(shadow, top + 1,
+                         (struct pm_shadow_frame){.code = entry->id, .flags = 0, .mark = mark});
   return pm__api_none();
 }
 
@@ -47,7 +57,7 @@ static __attribute__((noinline)) bool leave_deep(struct pm_python_thread *thread
   struct pm_shadow *shadow = thread->shadow;
   uint32_t depth = pm__stack_depth(shadow);
   bool last_of_ring = depth - 1 > PM_SHADOW_ROOT && depth - 1 <= shadow->tail_low;
-  if (last_of_ring || !pm__local_top_is(thread, code)) return false;
+  if (last_of_ring || pm__local_top(thread) != code) return false;
   pm__stack_count(&shadow->events[kind]);
   pm__stack_pop(shadow);
   return true;
@@ -56,12 +66,11 @@ static __attribute__((noinline)) bool leave_deep(struct pm_python_thread *thread
 static inline __attribute__((always_inline)) PyObject *
 leave(enum pm_event kind, PyObject *const *args, uintptr_t address) {
   struct pm_python_thread *thread = pm__local_self;
-  if (PM_UNLIKELY(!is_hot(thread))) return pm__cold_event(kind, args[0], address);
+  if (PM_UNLIKELY(!is_hot(thread))) return pm__cold_event(kind, args, address);
   struct pm_shadow *shadow = thread->shadow;
   uint32_t top = pm__stack_depth(shadow) - 1; /* an empty stack wraps round, to far too deep */
   if (PM_UNLIKELY(top >= PM_SHADOW_ROOT || thread->codes[top] != args[0])) {
-    return leave_deep(thread, kind, args[0]) ? pm__api_none()
-                                             : pm__cold_event(kind, args[0], address);
+    return leave_deep(thread, kind, args[0]) ? pm__api_none() : pm__cold_event(kind, args, address);
   }
   pm__stack_count(&shadow->events[kind]);
   pm__stack_set_depth(shadow, top);
@@ -70,21 +79,34 @@ leave(enum pm_event kind, PyObject *const *args, uintptr_t address) {
 
 /* The awaiters of a frame that is thrown into get no events: always look at the frames. */
 static inline PyObject *walk(enum pm_event kind, PyObject *const *args, uintptr_t address) {
-  return pm__cold_event(kind, args[0], address);
+  return pm__cold_event(kind, args, address);
+}
+
+/* The frame itself may have had no event. */
+static inline PyObject *unwind(enum pm_event kind, PyObject *const *args, uintptr_t address) {
+  struct pm_python_thread *thread = pm__local_self;
+  if (PM_UNLIKELY(!is_hot(thread))) return pm__cold_event(kind, args, address);
+  const struct pm_code_entry *entry = pm__local_entry(thread, args[0]);
+  bool known =
+      entry->code == args[0] && !pm__local_may_be_untold(entry, pm__api.PyLong_AsLong(args[1]));
+  return known ? leave(kind, args, address) : pm__cold_event(kind, args, address);
 }
 
 #define CALLBACK(name, side, kind)                                                \
   static PyObject *name(PyObject *callable, PyObject *const *args, size_t nargsf, \
                         PyObject *kwnames) {                                      \
     (void)callable, (void)nargsf, (void)kwnames;                                  \
-    return side(kind, args, CALLER_CFA());                                        \
+    pm__oracle_before(kind, args[0]);                                             \
+    PyObject *result = side(kind, args, CALLER_CFA());                            \
+    pm__oracle_after(kind, args[0]);                                              \
+    return result;                                                                \
   }
 CALLBACK(on_start, enter, PM_EVENT_START)
 CALLBACK(on_resume, enter, PM_EVENT_RESUME)
 CALLBACK(on_throw, walk, PM_EVENT_THROW)
 CALLBACK(on_return, leave, PM_EVENT_RETURN)
 CALLBACK(on_yield, leave, PM_EVENT_YIELD)
-CALLBACK(on_unwind, leave, PM_EVENT_UNWIND)
+CALLBACK(on_unwind, unwind, PM_EVENT_UNWIND)
 #undef CALLBACK
 
 const pm_vectorcall pm__callbacks[PM_EVENT_KINDS] = {

@@ -124,6 +124,12 @@ static bool look_up(const PyObject *code, uint32_t *id) {
   return settled;
 }
 
+uint32_t pm__codes_find(const void *code) {
+  uint32_t id = 0;
+  look_up(code, &id);
+  return id;
+}
+
 static void text_attribute(PyObject *object, const char *attribute, char out[PM_INTERN_MAX]) {
   PyObject *value = pm__api_attribute(object, attribute);
   pm__api_text(value, out, PM_INTERN_MAX);
@@ -133,18 +139,31 @@ static void text_attribute(PyObject *object, const char *attribute, char out[PM_
 /* The module is where the function's globals are, which the code object does not know. */
 static void module_of_frame(PyObject *frame, char out[PM_INTERN_MAX]) {
   out[0] = '\0';
-  PyObject *globals = frame == NULL ? NULL : pm__api.PyFrame_GetGlobals(frame);
+  PyObject *globals = pm__api.PyFrame_GetGlobals(frame);
   PyObject *name = globals == NULL ? NULL : pm__api_dict_get_string(globals, "__name__");
   pm__api_text(name, out, PM_INTERN_MAX);
   pm__api_release(name);
   pm__api_release(globals);
 }
 
+/* Code that no frame runs (Cython's): "folder/thing.pyx" is most likely the module `thing`. */
+static void module_of_file(const char *file, char out[PM_INTERN_MAX]) {
+  const char *slash = strrchr(file, '/');
+  const char *name = slash == NULL ? file : slash + 1;
+  size_t size = *name == '<' ? 0 : strcspn(name, ".");
+  memcpy(out, name, size);
+  out[size] = '\0';
+}
+
 static void read_names(PyObject *code, PyObject *frame, struct names *names) {
   text_attribute(code, "co_filename", names->file);
   text_attribute(code, "co_name", names->name);
   text_attribute(code, "co_qualname", names->qualname);
-  module_of_frame(frame, names->module);
+  if (frame != NULL) {
+    module_of_frame(frame, names->module);
+  } else {
+    module_of_file(names->file, names->module);
+  }
   names->line = (uint32_t)pm__api_integer_attribute(code, "co_firstlineno", 0);
   names->category = pm__category_of(names->file);
   if (names->qualname[0] == '\0') memcpy(names->qualname, names->name, sizeof names->name);

@@ -13,6 +13,9 @@
  */
 uint32_t pm__codes_id(PyObject *code, PyObject *frame);
 
+/* The id of a code that is registered, else 0. Any thread. */
+uint32_t pm__codes_find(const void *code);
+
 /* How often a code was refused. */
 uint64_t pm__codes_refused(void);
 

@@ -19,6 +19,7 @@
 struct event {
   enum pm_event kind;
   PyObject *code;
+  PyObject *offset; /* of the instruction, an int */
   uint64_t mark;
 };
 
@@ -30,6 +31,7 @@ static void adopt(struct pm_python_thread *thread, uint32_t live) {
   thread->hot = 0;
   memset(thread->cache, 0, sizeof thread->cache);
   memcpy(thread->distance, session->distance, sizeof thread->distance);
+  thread->untold = session->untold;
   thread->session = live;
   thread->shadow =
       session->hooks.shadow_of_caller == NULL ? NULL : session->hooks.shadow_of_caller();
@@ -52,23 +54,52 @@ static void push(struct pm_python_thread *thread, const struct event *event, uin
   thread->codes[pm__stack_push(thread->shadow, frame)] = event->code;
 }
 
+static bool top_is(const struct pm_python_thread *thread, const struct event *event) {
+  return pm__local_is(pm__local_top(thread), event->code);
+}
+
+static bool top_is_passed(const struct pm_shadow *shadow) {
+  uint32_t depth = pm__stack_depth(shadow);
+  return depth > 0 && pm__stack_holds(shadow, depth - 1) &&
+         (shadow->frames[pm__stack_slot(depth - 1)].flags & PM_SHADOW_PASSED) != 0;
+}
+
+/*
+ * A frame has left that stood on frames without events. What it yields after a
+ * THROW goes past its awaiters, straight to whoever threw; whatever else may be,
+ * the next event will show.
+ */
+static void leave_uneasy(struct pm_python_thread *thread, enum pm_event kind) {
+  while (kind == PM_EVENT_YIELD && top_is_passed(thread->shadow)) pm__stack_pop(thread->shadow);
+  thread->doubtful = true;
+  thread->hot = 0;
+}
+
 /* Pops the event's frame, which is the top, and keeps the innermost frames visible. */
 static void pop(struct pm_python_thread *thread, const struct event *event) {
+  bool uneasy = pm__local_top(thread) != event->code;
   pm__stack_pop(thread->shadow);
-  if (pm__stack_tail_is_lost(thread->shadow)) pm__seed_refill(thread, event->code);
+  if (uneasy) {
+    leave_uneasy(thread, event->kind);
+  } else if (pm__stack_tail_is_lost(thread->shadow)) {
+    pm__seed_refill(thread, event->code);
+  }
 }
 
 /* The shadow as the frames say. Without frames, the event alone is believed. */
 static void walk(struct pm_python_thread *thread, const struct event *event, uint32_t id,
                  bool fresh) {
   bool entering = is_entering(event->kind);
-  struct pm_seed_event seed = {.code = event->code, .mark = event->mark, .entering = entering};
+  struct pm_seed_event seed = {.code = event->code,
+                               .mark = event->mark,
+                               .entering = entering,
+                               .thrown = event->kind == PM_EVENT_THROW};
   enum pm_seed_result result = pm__seed_self(thread, seed, fresh);
-  if (result == PM_SEED_NO_FRAMES && fresh) pm__seed_empty(thread);
-  if (entering && result != PM_SEED_DONE) push(thread, event, id);
-  if (!entering && pm__local_top_is(thread, event->code)) pop(thread, event);
   thread->doubtful = false;
   thread->hot = thread->session;
+  if (result == PM_SEED_NO_FRAMES && fresh) pm__seed_empty(thread);
+  if (entering && result != PM_SEED_DONE) push(thread, event, id);
+  if (!entering && top_is(thread, event)) pop(thread, event);
 }
 
 /* The frame whose globals name the module of the event's code, if Python runs it at all. */
@@ -76,27 +107,98 @@ static struct pm_code_entry *register_event(struct pm_python_thread *thread, PyO
   PyObject *frame = pm__api.PyEval_GetFrame(); /* borrowed */
   PyObject *top = frame == NULL ? NULL : pm__api.PyFrame_GetCode(frame);
   struct pm_code_entry *entry = pm__seed_entry(thread, code, top == code ? frame : NULL);
+  entry->frameless = top != code;
   pm__api_release(top);
   return entry;
 }
 
-static uint32_t id_of_event(struct pm_python_thread *thread, const struct event *event) {
+/* The id of an entering event's code; the event keeps its mark only if a frame runs it. */
+static uint32_t id_of_event(struct pm_python_thread *thread, struct event *event) {
   struct pm_code_entry *entry = pm__local_entry(thread, event->code);
   if (entry->code == event->code) {
     pm__stack_count(&thread->cache_hits);
   } else {
     entry = register_event(thread, event->code);
   }
-  if (event->kind == PM_EVENT_START) pm__stack_count(entry->calls);
+  if (event->kind == PM_EVENT_START) {
+    entry->start = (int32_t)pm__api.PyLong_AsLong(event->offset);
+    pm__stack_count(entry->calls);
+  }
+  if (entry->frameless) event->mark = 0;
   return entry->id;
+}
+
+/*
+ * The frame that unwinds may never have entered: where a tracer, another tool or
+ * (from 3.13 on) a signal raises an exception just before our START or RESUME, there
+ * is none. Only where a code calls itself can the top of the stack hide that.
+ */
+static bool may_be_untold(struct pm_python_thread *thread, const struct event *event) {
+  if (event->kind != PM_EVENT_UNWIND) return false;
+  const struct pm_code_entry *entry = pm__local_entry(thread, event->code);
+  long offset = pm__api.PyLong_AsLong(event->offset);
+  if (entry->code == event->code && !pm__local_may_be_untold(entry, offset)) return false;
+  return pm__seed_parent() == event->code;
+}
+
+/* The event's frame stands right on the innermost one, with `outer` for its native frame. */
+static void note_span(struct pm_python_thread *thread, const struct event *event, uint64_t outer) {
+  enum { SPAN_MAX = 1 << 20 };
+  struct pm_code_entry *entry = pm__local_entry(thread, event->code);
+  if (entry->code == event->code && outer - event->mark < SPAN_MAX) {
+    entry->span = (uint32_t)(outer - event->mark);
+  }
+}
+
+/* Is the innermost one frameless? Those alone come from events and have no mark. */
+static bool top_is_frameless(const struct pm_shadow *shadow) {
+  uint32_t depth = pm__stack_depth(shadow);
+  if (depth == 0) return false;
+  struct pm_shadow_frame top = shadow->frames[pm__stack_slot(depth - 1)];
+  return top.mark == 0 && (top.flags & PM_SHADOW_SEEDED) == 0;
+}
+
+/* Does the event's frame stand on another than the innermost one known? */
+static bool has_other_parent(struct pm_python_thread *thread, const struct event *event) {
+  uint64_t outer = pm__local_outer(thread);
+  if (outer == event->mark || event->mark == 0) return false;
+  enum pm_footing footing = pm__untold_between(&thread->untold, outer, event->mark);
+  if (footing == PM_FOOTING_FIRM) note_span(thread, event, outer);
+  if (footing != PM_FOOTING_UNKNOWN) return footing == PM_FOOTING_UNTOLD;
+  if (top_is_frameless(thread->shadow)) return false; /* Python knows only what is under it */
+  const void *parent = pm__seed_parent();
+  return parent != NULL && !pm__local_is(pm__local_top(thread), parent);
+}
+
+static bool is_doubtful(struct pm_python_thread *thread, const struct event *event) {
+  if (thread->doubtful || event->kind == PM_EVENT_THROW) return true;
+  if (is_entering(event->kind)) return has_other_parent(thread, event);
+  return !top_is(thread, event) || may_be_untold(thread, event);
+}
+
+static uint64_t resyncs_of(const struct pm_python_thread *thread) {
+  return atomic_load_explicit(&thread->shadow->resyncs, memory_order_relaxed);
+}
+
+/*
+ * What looked like a frame without events may be only the trace of one that is gone,
+ * which can stand for long in an unused part of a native frame: it is then not
+ * walked for again.
+ */
+static void walk_and_note(struct pm_python_thread *thread, const struct event *event, uint32_t id,
+                          bool fresh) {
+  uint64_t outer = pm__local_outer(thread), resyncs = resyncs_of(thread);
+  walk(thread, event, id, fresh);
+  bool same = !fresh && resyncs_of(thread) == resyncs;
+  if (same && is_entering(event->kind)) note_span(thread, event, outer);
 }
 
 static void change(struct pm_python_thread *thread, const struct event *event, uint32_t id,
                    bool fresh) {
   bool entering = is_entering(event->kind);
-  if (fresh || thread->doubtful || event->kind == PM_EVENT_THROW ||
-      (!entering && !pm__local_top_is(thread, event->code))) {
-    walk(thread, event, id, fresh);
+  if (pm__stack_depth(thread->shadow) <= PM_SHADOW_ROOT) thread->deep_uneasy = false;
+  if (fresh || is_doubtful(thread, event)) {
+    walk_and_note(thread, event, id, fresh);
   } else if (entering) {
     push(thread, event, id);
   } else {
@@ -104,7 +206,7 @@ static void change(struct pm_python_thread *thread, const struct event *event, u
   }
 }
 
-static void apply(struct pm_python_thread *thread, const struct event *event, bool fresh) {
+static void apply(struct pm_python_thread *thread, struct event *event, bool fresh) {
   uint32_t id = is_entering(event->kind) ? id_of_event(thread, event) : 0;
   struct pm_shadow *shadow = thread->shadow;
   if (shadow == NULL) return; /* beyond max_threads: its calls are counted all the same */
@@ -115,27 +217,31 @@ static void apply(struct pm_python_thread *thread, const struct event *event, bo
   if ((asked & PM_ATTENTION_MARKS) || fresh) pm__marks_complete(shadow);
 }
 
-static void take(enum pm_event kind, PyObject *code, uintptr_t address, uint32_t live) {
+static void take(enum pm_event kind, PyObject *const *args, uintptr_t address, uint32_t live) {
   bool fresh = false;
   PyObject *exception = pm__api_save_exception();
   struct pm_python_thread *thread = enrol(live, &fresh);
   if (thread != NULL) {
     uintptr_t distance = thread->distance[kind];
-    struct event event = {
-        .kind = kind, .code = code, .mark = distance == 0 ? 0 : address + distance};
+    struct event event = {.kind = kind,
+                          .code = args[0],
+                          .offset = args[1],
+                          .mark = distance == 0 ? 0 : address + distance};
     apply(thread, &event, fresh);
   }
   pm__api_restore_exception(exception);
 }
 
-PyObject *pm__cold_event(enum pm_event kind, PyObject *code, uintptr_t address) {
+PyObject *pm__cold_event(enum pm_event kind, PyObject *const *args, uintptr_t address) {
   struct pm_python_session *session = &pm__python_session;
-  uint32_t live = atomic_load_explicit(&session->live, memory_order_acquire);
+  atomic_fetch_add(&session->cold, 1);
+  uint32_t live = atomic_load(&session->live);
   if (live != 0) {
-    take(kind, code, address, live);
+    take(kind, args, address, live);
   } else if (atomic_load_explicit(&session->phase, memory_order_relaxed) == PM_PHASE_CALIBRATING) {
-    pm__calibrate_event(kind, code, address);
+    pm__calibrate_event(kind, args[0], address);
   }
+  atomic_fetch_sub(&session->cold, 1);
   return pm__api_none();
 }
 

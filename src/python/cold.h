@@ -6,8 +6,11 @@
 #include "python/api.h"
 #include "signal/shadow.h"
 
-/* Any event, in any state of thread and session. `address`: the callback's CFA. Returns None. */
-PyObject *pm__cold_event(enum pm_event kind, PyObject *code, uintptr_t address);
+/*
+ * Any event, in any state of thread and session, with the callback's arguments
+ * and its CFA. Returns None.
+ */
+PyObject *pm__cold_event(enum pm_event kind, PyObject *const *args, uintptr_t address);
 
 /* Walks the caller's frames into its shadow outside an event. With the GIL, session live. */
 void pm__cold_seed_caller(void);

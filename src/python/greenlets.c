@@ -32,7 +32,7 @@ static PyObject *on_switch(PyObject *callable, PyObject *const *args, size_t nar
   struct pm_python_thread *thread = pm__local_self;
   if (thread == NULL) return pm__api_none();
   uint32_t live = atomic_load_explicit(&pm__python_session.live, memory_order_relaxed);
-  if (live != 0 && thread->hot == live) {
+  if (live != 0 && thread->session == live && thread->shadow != NULL) {
     PyObject *exception = pm__api_save_exception();
     follow(thread);
     pm__api_restore_exception(exception);

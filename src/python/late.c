@@ -5,6 +5,7 @@
 #include "python/names.h"
 #include "python/seed.h"
 #include "python/state.h"
+#include "python/visit.h"
 
 struct late {
   struct pm_python_thread *self;
@@ -28,11 +29,15 @@ static void visit(void *context, int32_t tid, unsigned long ident, const char *n
   seed(context, tid, ident);
 }
 
+/*
+ * Nothing keeps other threads' frames still without a GIL, nor those of a
+ * subinterpreter with a GIL of its own, into which _current_frames reaches too.
+ */
 void pm__late_threads(bool free_threaded) {
   struct late late = {.self = pm__local_own(), .frames = NULL};
   if (late.self == NULL) return;
-  PyObject *function =
-      free_threaded ? NULL : pm__api.PySys_GetObject("_current_frames"); /* borrowed */
+  bool still = !free_threaded && !pm__visit_has_others();
+  PyObject *function = still ? pm__api.PySys_GetObject("_current_frames") : NULL; /* borrowed */
   if (function != NULL) late.frames = pm__api.PyObject_CallNoArgs(function);
   pm__api.PyErr_Clear();
   pm__names_each(visit, &late);

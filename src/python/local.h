@@ -6,6 +6,7 @@
 #include "base/base.h"
 #include "python/api.h"
 #include "python/stack.h"
+#include "python/untold.h"
 #include "signal/shadow.h"
 
 enum {
@@ -20,6 +21,10 @@ struct pm_code_entry {
   const void *code;
   _Atomic uint64_t *calls; /* this thread's cell for it */
   uint32_t id;
+  uint32_t span; /* from its native frame up to its caller's when that last was firm (untold.h) */
+  int32_t start; /* offset of the instruction that raises PY_START, -1: not known */
+  bool suspends; /* a generator, coroutine or asynchronous generator */
+  bool frameless; /* its events come from C (Cython): no interpreter frame runs it */
 };
 
 struct pm_cell_chunk {
@@ -37,13 +42,15 @@ struct pm_python_thread {
   uint32_t session; /* the session the rest of this block belongs to */
   struct pm_shadow *shadow;          /* NULL: no slot left, only calls are counted */
   uintptr_t distance[PM_EVENT_KINDS]; /* 0: not known */
+  struct pm_untold untold;
   _Atomic uint64_t cache_hits;
   _Atomic uint64_t cache_misses;
   int32_t tid;
-  bool doubtful; /* switches may have gone unseen: the next event walks the frames */
+  bool doubtful; /* frames may have come or gone unseen: the next event walks them */
   uint32_t greenlet_session; /* the session that has set the thread's greenlet trace */
   PyObject *greenlet_trace;  /* the one it had before, to be called by ours; owned */
-  const void *codes[PM_PYTHON_FRAMES]; /* code object of each shadow slot */
+  bool deep_uneasy; /* one beyond PM_SHADOW_ROOT is or was uneasy: it may have left the ring */
+  const void *codes[PM_PYTHON_FRAMES]; /* code object of each shadow slot, perhaps as uneasy */
   struct pm_code_entry cache[PM_CODE_CACHE];
   _Atomic(struct pm_cell_chunk *) chunks[PM_CELL_CHUNKS];
   struct pm_python_thread *previous, *next; /* under the list's mutex */
@@ -73,11 +80,36 @@ static inline struct pm_code_entry *pm__local_entry(struct pm_python_thread *thr
   return &thread->cache[hash >> (64 - PM_CODE_CACHE_BITS)];
 }
 
-/* Is the innermost frame of the shadow one of `code`? Not when it is not in its slot any more. */
-static inline bool pm__local_top_is(const struct pm_python_thread *thread, const void *code) {
+/*
+ * An uneasy frame stands on frames that no event told of, so none may tell when
+ * they go. Its code is kept as an address that no code has: the hot path does not
+ * know it again, and the cold path takes its leave.
+ */
+static inline const void *pm__local_uneasy(const void *code) { return (const char *)code + 1; }
+
+/* Is what is kept for a frame this code? */
+static inline bool pm__local_is(const void *kept, const void *code) {
+  return kept == code || kept == pm__local_uneasy(code);
+}
+
+/* What is kept for the innermost frame of the shadow; NULL where it is not in its slot any more. */
+static inline const void *pm__local_top(const struct pm_python_thread *thread) {
   uint32_t depth = pm__stack_depth(thread->shadow);
-  return depth > 0 && pm__stack_holds(thread->shadow, depth - 1) &&
-         thread->codes[pm__stack_slot(depth - 1)] == code;
+  bool held = depth > 0 && pm__stack_holds(thread->shadow, depth - 1);
+  return held ? thread->codes[pm__stack_slot(depth - 1)] : NULL;
+}
+
+/* The mark of the innermost frame; 0 when there is none, or it has none. */
+static inline uint64_t pm__local_outer(const struct pm_python_thread *thread) {
+  uint32_t depth = pm__stack_depth(thread->shadow);
+  return depth == 0 ? 0 : thread->shadow->frames[pm__stack_slot(depth - 1)].mark;
+}
+
+/* May the frame that unwinds, at the instruction at `offset`, never have entered? */
+static inline bool pm__local_may_be_untold(const struct pm_code_entry *entry, long offset) {
+  enum { NEAR = 4 }; /* bytes: the instruction and what the interpreter keeps behind it */
+  long after = offset - entry->start;
+  return entry->start < 0 || entry->suspends || (after >= 0 && after <= NEAR);
 }
 
 /* The thread's call counter of a code id; without memory, the one of unknown codes. */

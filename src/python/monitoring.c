@@ -11,6 +11,7 @@
 
 /* 0 to 2 belong to debuggers, coverage and profilers: cProfile must find 2 free. */
 static const int candidates[] = {4, 3, 5};
+enum { TOOL_IDS = 6 };
 static const char tool_name[] = "pyrometer";
 
 static const char *const event_names[PM_EVENT_KINDS] = {
@@ -27,6 +28,8 @@ static const char *const event_names[PM_EVENT_KINDS] = {
 static struct {
   _Atomic int tool; /* -1: none */
   long events[PM_EVENT_KINDS];
+  long unused_event; /* never switched on: where the canary sits */
+  void (*lost)(void);
   /* Made once and never freed: on free-threaded builds a call may be under way at any time. */
   PyObject *callables[PM_EVENT_KINDS];
 } ours = {.tool = -1};
@@ -63,14 +66,18 @@ static bool register_callback(int tool, long event, PyObject *callable) {
       pm__api.PyObject_CallMethod(module(), "register_callback", "ilO", tool, event, callable));
 }
 
+static bool read_event(PyObject *events, const char *name, long *event) {
+  PyObject *value = pm__api.PyObject_GetAttrString(events, name);
+  *event = value == NULL ? -1 : pm__api.PyLong_AsLong(value);
+  pm__api_release(value);
+  return *event > 0;
+}
+
 static bool read_events(void) {
   PyObject *events = pm__api.PyObject_GetAttrString(module(), "events");
-  bool all = events != NULL;
+  bool all = events != NULL && read_event(events, "INSTRUCTION", &ours.unused_event);
   for (int kind = 0; all && kind < PM_EVENT_KINDS; kind++) {
-    PyObject *value = pm__api.PyObject_GetAttrString(events, event_names[kind]);
-    ours.events[kind] = value == NULL ? -1 : pm__api.PyLong_AsLong(value);
-    all = ours.events[kind] > 0;
-    pm__api_release(value);
+    all = read_event(events, event_names[kind], &ours.events[kind]);
   }
   pm__api_release(events);
   pm__api.PyErr_Clear();
@@ -93,12 +100,13 @@ static bool make_callables(void) {
 }
 
 static void name_holders(char *reason, size_t size) {
-  int used = snprintf(reason, size, "no sys.monitoring tool id is free:");
-  for (size_t i = 0; i < PM_COUNT_OF(candidates) && used > 0 && (size_t)used < size; i++) {
-    char name[64];
-    tool_name_of(candidates[i], name, sizeof name);
-    used += snprintf(reason + used, size - (size_t)used, "%s %d is held by '%s'", i == 0 ? "" : ",",
-                     candidates[i], name);
+  int used = snprintf(reason, size, "no sys.monitoring tool id from 3 to 5 is free");
+  const char *between = ": ";
+  for (int tool = 0; tool < TOOL_IDS && used > 0 && (size_t)used < size; tool++) {
+    char name[48];
+    if (!tool_name_of(tool, name, sizeof name)) continue;
+    used += snprintf(reason + used, size - (size_t)used, "%s'%s' holds %d", between, name, tool);
+    between = ", ";
   }
 }
 
@@ -117,15 +125,54 @@ static bool register_all(int tool) {
   return all;
 }
 
+/* Dropped by anybody but ourselves, it tells of our loss. */
+static void canary_gone(void) {
+  if (ours.tool >= 0 && ours.lost != NULL) ours.lost();
+}
+
+static bool register_canary(int tool) {
+  PyObject *canary = pm__callable_canary(canary_gone);
+  bool good = canary != NULL && register_callback(tool, ours.unused_event, canary);
+  pm__api_release(canary);
+  return good;
+}
+
 static void give_back(int tool) {
   set_events(tool, 0);
   for (int kind = 0; kind < PM_EVENT_KINDS; kind++) {
     register_callback(tool, ours.events[kind], pm__api_none());
   }
+  register_callback(tool, ours.unused_event, pm__api_none());
   done(pm__api.PyObject_CallMethod(module(), "free_tool_id", "i", tool));
 }
 
-bool pm__monitoring_attach(char *reason, size_t size) {
+static long events_of(int tool) {
+  PyObject *events = pm__api.PyObject_CallMethod(module(), "get_events", "i", tool);
+  long mask = events == NULL ? -1 : pm__api.PyLong_AsLong(events);
+  done(events);
+  return mask;
+}
+
+/* Takes our callback out of a tool's place; another one stays. Was it another? */
+static bool take_out(int tool, long event, const PyObject *callable) {
+  PyObject *found = pm__api.PyObject_CallMethod(module(), "register_callback", "ilO", tool, event,
+                                                pm__api_none());
+  bool other = found != NULL && found != pm__api_none() && found != callable;
+  if (other) register_callback(tool, event, found);
+  done(found);
+  return other;
+}
+
+/* The place has a new tenant. Our events go too, unless it has made use of them. */
+static void leave_to_tenant(int tool) {
+  bool used = false;
+  for (int kind = 0; kind < PM_EVENT_KINDS; kind++) {
+    used = take_out(tool, ours.events[kind], ours.callables[kind]) || used;
+  }
+  if (!used && events_of(tool) == all_events()) set_events(tool, 0);
+}
+
+bool pm__monitoring_attach(char *reason, size_t size, void (*lost)(void)) {
   if (module() == NULL || !read_events() || !make_callables()) {
     snprintf(reason, size, "sys.monitoring cannot be used in this Python");
     return false;
@@ -135,7 +182,8 @@ bool pm__monitoring_attach(char *reason, size_t size) {
     name_holders(reason, size);
     return false;
   }
-  if (!register_all(tool)) {
+  ours.lost = lost;
+  if (!register_all(tool) || !register_canary(tool)) {
     give_back(tool);
     snprintf(reason, size, "sys.monitoring refused the callbacks");
     return false;
@@ -152,16 +200,17 @@ static bool name_is_ours(int tool) {
 }
 
 bool pm__monitoring_is_ours(void) {
-  if (!name_is_ours(ours.tool)) return false;
-  PyObject *events = pm__api.PyObject_CallMethod(module(), "get_events", "i", (int)ours.tool);
-  bool same = events != NULL && pm__api.PyLong_AsLong(events) == all_events();
-  done(events);
-  return same;
+  return name_is_ours(ours.tool) && events_of(ours.tool) == all_events();
 }
 
 void pm__monitoring_detach(void) {
-  if (module() != NULL && name_is_ours(ours.tool)) give_back(ours.tool);
-  ours.tool = -1;
+  int tool = atomic_exchange(&ours.tool, -1); /* what is dropped from here on is no loss */
+  if (tool < 0 || module() == NULL) return;
+  if (name_is_ours(tool) || claim(tool)) {
+    give_back(tool);
+  } else {
+    leave_to_tenant(tool);
+  }
 }
 
 int pm__monitoring_tool(void) { return ours.tool; }

@@ -2,6 +2,7 @@
 /* Attaching to the interpreter and letting go of it, step by step. */
 #include "python/python.h"
 
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,12 +14,18 @@
 #include "python/codes.h"
 #include "python/cold.h"
 #include "python/greenlets.h"
+#include "python/jit.h"
 #include "python/late.h"
 #include "python/local.h"
 #include "python/monitoring.h"
 #include "python/names.h"
+#include "python/place.h"
 #include "python/seed.h"
 #include "python/state.h"
+#include "python/untold_learn.h"
+#include "python/visit.h"
+
+enum { EVENTS_WAIT_MS = 1000 };
 
 struct pm_python_session pm__python_session;
 
@@ -30,6 +37,9 @@ static struct {
   bool free_threaded;
   uint32_t sessions; /* numbers given so far */
   bool watching_exit;
+  _Atomic bool entered; /* between a start that reached the interpreter and its stop */
+  _Atomic bool had_others; /* subinterpreters were seen in this session */
+  uint64_t live_ns;        /* when the session went live */
 } status;
 
 static enum pm_python_state end_as(enum pm_python_state state, const char *reason) {
@@ -55,16 +65,6 @@ static bool is_supported(void) {
   return major > 3 || (major == 3 && minor >= 12);
 }
 
-/* Monitoring beside CPython's JIT gives wrong results (python/cpython#156319). */
-static bool is_jit_on(void) {
-  PyObject *jit = pm__api.PySys_GetObject("_jit"); /* borrowed; 3.14 */
-  PyObject *on = jit == NULL ? NULL : pm__api.PyObject_CallMethod(jit, "is_enabled", NULL);
-  bool enabled = on != NULL && pm__api.PyLong_AsLong(on) == 1;
-  pm__api_release(on);
-  pm__api.PyErr_Clear();
-  return enabled;
-}
-
 static void find_stdlib(void) {
   char file[4096];
   PyObject *path = pm__api_module_item("os", "__file__");
@@ -75,17 +75,22 @@ static void find_stdlib(void) {
   pm__category_set_stdlib(slash != NULL ? file : "");
 }
 
-/* Runs at the very end of Py_Finalize: no Python may be called any more. */
-static void interpreter_gone(void) {
+void pm__python_go_off(void) {
   atomic_store(&pm__python_session.live, 0);
   atomic_store(&pm__python_session.phase, PM_PHASE_OFF);
   atomic_store(&pm__shadow_session, 0);
+}
+
+/* Runs at the very end of Py_Finalize: no Python may be called any more. */
+static void interpreter_gone(void) {
+  pm__python_go_off();
   pm__monitoring_orphan();
   pm__greenlets_orphan();
   pm__callable_orphan();
   pm__calibrate_forget();
+  pm__untold_orphan();
   pm__codes_orphan();
-  status.watching_exit = false;
+  status.watching_exit = status.entered = false;
 }
 
 static void watch_exit(void) {
@@ -98,22 +103,25 @@ static void go_live(void) {
   if (number == 0) number = ++status.sessions; /* 0 means none */
   atomic_store(&pm__shadow_session, number);
   atomic_store(&pm__python_session.phase, PM_PHASE_LIVE);
+  status.live_ns = pm__clock_monotonic();
   atomic_store_explicit(&pm__python_session.live, number, memory_order_release);
 }
 
-static void go_off(void) {
-  atomic_store(&pm__python_session.live, 0);
-  atomic_store(&pm__python_session.phase, PM_PHASE_OFF);
-  atomic_store(&pm__shadow_session, 0);
+/* Whoever lost it could not write the reason: that is for the holder of the session. */
+static void note_loss(void) {
+  struct pm_place_loss loss = pm__place_loss();
+  if (loss.reason == NULL || status.state != PM_PYTHON_ATTRIBUTED) return;
+  status.state = PM_PYTHON_NATIVE_ONLY;
+  snprintf(status.reason, sizeof status.reason, "%s (found %.1f s after the start)", loss.reason,
+           (double)(loss.ns - status.live_ns) / 1e9);
 }
 
-static enum pm_python_state attach(void) {
-  if (is_jit_on()) {
-    return end_as(
-        PM_PYTHON_NATIVE_ONLY,
-        "CPython's JIT is on (sys._jit.is_enabled()), and monitoring is not safe with it");
+/* `visiting`: the caller runs in a subinterpreter, and its frames are not those of this visit. */
+static enum pm_python_state attach(bool visiting) {
+  if (pm__jit_is_on() || pm__jit_is_wanted()) {
+    return end_as(PM_PYTHON_NATIVE_ONLY, PM_JIT_REASON);
   }
-  if (!pm__monitoring_attach(status.reason, sizeof status.reason)) {
+  if (!pm__monitoring_attach(status.reason, sizeof status.reason, pm__place_dropped)) {
     return end_as(PM_PYTHON_NATIVE_ONLY, status.reason);
   }
   find_stdlib();
@@ -121,13 +129,13 @@ static enum pm_python_state attach(void) {
   pm__greenlets_start();
   atomic_store(&pm__python_session.phase, PM_PHASE_CALIBRATING);
   if (!pm__monitoring_enable()) {
-    go_off();
+    pm__python_go_off();
     pm__monitoring_detach();
     return end_as(PM_PYTHON_NATIVE_ONLY, "sys.monitoring refused the events");
   }
   pm__calibrate_run();
   go_live();
-  pm__cold_seed_caller();
+  if (!visiting) pm__cold_seed_caller();
   pm__late_threads(status.free_threaded);
   return end_as(PM_PYTHON_ATTRIBUTED, "");
 }
@@ -140,26 +148,38 @@ static void recover_from_fork(void) {
   pm__counters_reset();
 }
 
-static enum pm_python_state with_interpreter(enum pm_python_state (*step)(void)) {
-  int gil = pm__api.PyGILState_Ensure();
+/* Runs a step in the main interpreter, with its GIL; false without memory. */
+static bool in_main_interpreter(void (*step)(bool visiting)) {
+  struct pm_visit visit;
+  if (!pm__visit_begin(&visit)) return false;
   PyObject *exception = pm__api_save_exception();
-  enum pm_python_state state = step();
+  step(visit.made != NULL);
   pm__api_restore_exception(exception);
-  pm__api.PyGILState_Release(gil);
-  return state;
+  pm__visit_end(&visit);
+  return true;
 }
 
-static enum pm_python_state recover_and_attach(void) {
+static void reset_counts(void) {
+  pm__counters_reset();
+  atomic_store(&pm__python_session.callback_failures, 0);
+}
+
+/* What an earlier session left is let go here, where the GIL is at hand. */
+static void renew_and_attach(bool visiting) {
   recover_from_fork();
-  return attach();
+  pm__codes_clear(true);
+  reset_counts();
+  status.had_others = false;
+  status.entered = true;
+  attach(visiting);
 }
 
 uintptr_t pm__python_address(void) { return (uintptr_t)pm__api_symbol("Py_GetVersion"); }
 
-enum pm_python_state pm__python_start(const struct pm_python_hooks *hooks) {
-  pm__python_session.hooks = *hooks;
+static enum pm_python_state start(void) {
   status.version[0] = '\0';
   status.free_threaded = false;
+  pm__place_forget_loss();
   const char *missing = pm__api_load();
   if (pm__api.Py_IsInitialized == NULL || pm__api.Py_GetVersion == NULL) {
     return end_as(PM_PYTHON_ABSENT, "there is no CPython in this process");
@@ -179,44 +199,87 @@ enum pm_python_state pm__python_start(const struct pm_python_hooks *hooks) {
   if (!pm__api_usable()) {
     return end_as(PM_PYTHON_ABSENT, "the Python interpreter is not running (yet, or any more)");
   }
-  return with_interpreter(recover_and_attach);
+  if (!in_main_interpreter(renew_and_attach)) {
+    return end_as(PM_PYTHON_NATIVE_ONLY, "memory is short");
+  }
+  return status.state;
 }
 
-static enum pm_python_state detach(void) {
+static void tell_name(void *context, int32_t tid, unsigned long ident, const char *name) {
+  (void)context, (void)ident;
+  pm__python_session.hooks.name_thread(tid, name);
+}
+
+static void check(bool visiting) {
+  (void)visiting;
+  pm__place_check();
+}
+
+static void refresh(bool visiting) {
+  (void)visiting;
+  if (pm__python_session.hooks.name_thread != NULL) pm__names_each(tell_name, NULL);
+  pm__place_check();
+}
+
+/* The GIL may be long in coming, so all that needs it is done in one visit. */
+static void detach(bool visiting) {
+  refresh(visiting);
+  pm__python_go_off();
   pm__monitoring_detach();
-  return status.state;
+}
+
+/*
+ * Without a GIL a thread may be held up in the middle of an event's cold path; what
+ * it holds must not be given to others meanwhile. (The hot path it has left: to
+ * switch the events off, CPython stops all threads outside of it.) Bounded.
+ */
+static void wait_for_events(void) {
+  uint64_t deadline = pm__clock_monotonic() + EVENTS_WAIT_MS * UINT64_C(1000000);
+  void *gil = pm__python_release_gil();
+  while (atomic_load(&pm__python_session.cold) > 0 && pm__clock_monotonic() < deadline) {
+    sched_yield();
+  }
+  pm__python_take_gil(gil);
 }
 
 void pm__python_stop(void) {
-  go_off();
-  if (pm__monitoring_tool() < 0 || !pm__api_usable()) return;
-  with_interpreter(detach);
+  if (status.entered && pm__api_usable()) in_main_interpreter(detach);
+  pm__python_go_off();
+  if (atomic_load(&pm__python_session.cold) > 0) wait_for_events();
+  status.entered = false;
 }
 
-static enum pm_python_state clear_registry(void) {
+static void clear_registry(bool visiting) {
+  (void)visiting;
   pm__codes_clear(true);
-  return status.state;
 }
 
 void pm__python_reset(void) {
   pm__python_stop();
-  if (pm__code_count() > 0 && pm__api_usable()) {
-    with_interpreter(clear_registry);
-  } else {
-    pm__codes_clear(false);
-  }
-  pm__counters_reset();
-  atomic_store(&pm__python_session.callback_failures, 0);
+  bool references = pm__code_count() > 0 && pm__api_usable();
+  if (!references || !in_main_interpreter(clear_registry)) pm__codes_clear(false);
+  reset_counts();
+}
+
+enum pm_python_state pm__python_start(const struct pm_python_hooks *hooks) {
+  pm__python_session.hooks = *hooks;
+  enum pm_python_state state = start();
+  if (!status.entered) pm__python_reset();
+  return state;
 }
 
 void pm__python_forked(void) {
-  go_off();
+  pm__python_go_off();
+  atomic_store(&pm__python_session.cold, 0);
+  status.entered = false;
+  pm__place_forked();
   atomic_store(&pm__python_session.forked, 1);
   pm__local_forked();
   pm__codes_forked();
 }
 
 struct pm_python_facts pm__python_facts(void) {
+  note_loss();
   struct pm_python_facts facts = {
       .state = status.state,
       .reason = status.reason,
@@ -237,20 +300,15 @@ struct pm_python_facts pm__python_facts(void) {
 
 uint64_t pm__code_calls(uint32_t id) { return pm__counters_calls(id); }
 
-static void tell_name(void *context, int32_t tid, unsigned long ident, const char *name) {
-  (void)context, (void)ident;
-  pm__python_session.hooks.name_thread(tid, name);
-}
-
-/* The GIL is at hand here: also the time to see whether another tool took our place. */
-static enum pm_python_state refresh(void) {
-  if (pm__python_session.hooks.name_thread != NULL) pm__names_each(tell_name, NULL);
-  if (pm__monitoring_tool() < 0 || pm__monitoring_is_ours()) return status.state;
-  go_off();
-  return end_as(PM_PYTHON_NATIVE_ONLY, "another tool took sys.monitoring's place away from us");
-}
-
 void pm__python_refresh_names(void) {
-  bool running = atomic_load(&pm__python_session.live) != 0;
-  if (running && pm__api_usable()) with_interpreter(refresh);
+  if (status.entered && pm__api_usable()) in_main_interpreter(refresh);
+}
+
+void pm__python_check(void) {
+  if (status.entered && pm__api_usable()) in_main_interpreter(check);
+}
+
+bool pm__python_had_subinterpreters(void) {
+  if (status.entered && pm__api_usable() && pm__visit_has_others()) status.had_others = true;
+  return status.had_others;
 }

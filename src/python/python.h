@@ -43,8 +43,8 @@ struct pm_python_hooks {
 uintptr_t pm__python_address(void);
 
 /*
- * Attaches to the interpreter: takes a tool id, calibrates, seeds the caller's
- * stack and switches the six events on. Takes the GIL when there is an
+ * Attaches to the main interpreter, whichever calls: takes a tool id, calibrates,
+ * seeds the caller's stack and switches the six events on. Takes the GIL when there is an
  * interpreter. Returns the state; never fails otherwise. Exceptions pending in
  * the calling thread are kept.
  */
@@ -66,7 +66,8 @@ struct pm_python_facts {
   const char *version; /* "3.12.1", "" when absent */
   bool free_threaded;
   int tool_id;         /* -1: none */
-  uint64_t cache_hits, cache_misses, callback_failures, unknown_ids, codes;
+  uint64_t cache_hits, cache_misses, callback_failures, codes;
+  uint64_t unknown_ids; /* calls of codes without an id */
   uint64_t codes_unregistered; /* refused beyond PM_CODES_MAX or after a failure */
   /* Calibrated bytes from a callback's CFA to the interpreter frame's; 0: marks go by order. */
   int32_t distance[PM_EVENT_KINDS];
@@ -108,10 +109,29 @@ enum pm_native_role pm__python_role(uintptr_t function_start);
 
 /*
  * Reads the names of all Python threads (takes the GIL) and hands them to
- * hooks->name_thread. Also looks whether the tool id is still ours; if not, the
- * state becomes PM_PYTHON_NATIVE_ONLY and all shadow stacks are empty from then on.
+ * hooks->name_thread. Also does what pm__python_check does.
  */
 void pm__python_refresh_names(void);
+
+/*
+ * Looks whether our place in sys.monitoring is still ours (takes the GIL). If not,
+ * the state becomes PM_PYTHON_NATIVE_ONLY, with the reason, and all shadow stacks
+ * are empty from then on: without events nothing says that they are true.
+ */
+void pm__python_check(void);
+
+/*
+ * Has the main thread do pm__python_check when it next can, at most every 50 ms:
+ * for callers that may not wait for the GIL. `now`: CLOCK_MONOTONIC, ns.
+ */
+void pm__python_watch(uint64_t now);
+
+/*
+ * Did this or an earlier call in the session find a subinterpreter? Each has its own
+ * sys.monitoring, and its Python frames are not followed: their CPU is in the native
+ * stacks. Any thread, no GIL.
+ */
+bool pm__python_had_subinterpreters(void);
 
 /*
  * Lets go of the GIL if the caller holds it, and says so to pm__python_take_gil,

@@ -11,6 +11,7 @@ struct pm_seed_event {
   const void *code; /* the event's code object, or NULL: no event, only a walk */
   uint64_t mark;    /* CFA of the native frame that runs it, 0: not known */
   bool entering;    /* START, RESUME, THROW: the frame is not in the shadow yet */
+  bool thrown;      /* THROW: its awaiters stand on the stack again, and got no event */
 };
 
 enum pm_seed_result {
@@ -36,6 +37,9 @@ void pm__seed_empty(struct pm_python_thread *thread);
  * brings back those just below the leaving one.
  */
 void pm__seed_refill(struct pm_python_thread *thread, const void *leaving);
+
+/* The code of the caller's second innermost frame, to be compared only; NULL without one. */
+const void *pm__seed_parent(void);
 
 /* Fills another thread's shadow from its innermost frame. That thread must not run Python meanwhile; `reader` is the caller's. */
 void pm__seed_other(struct pm_python_thread *reader, struct pm_shadow *shadow, PyObject *frame);

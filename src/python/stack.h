@@ -41,6 +41,14 @@ static inline void pm__stack_make_room(struct pm_shadow *shadow, uint32_t depth)
   atomic_signal_fence(memory_order_release);
 }
 
+/* With `depth` that of the stack, and below PM_PYTHON_FRAMES. */
+static inline void pm__stack_push_shallow(struct pm_shadow *shadow, uint32_t depth,
+                                          struct pm_shadow_frame frame) {
+  shadow->frames[depth] = frame;
+  if (PM_UNLIKELY(depth >= shadow->depth_max)) shadow->depth_max = depth + 1;
+  pm__stack_set_depth(shadow, depth + 1);
+}
+
 /* Returns the slot the frame went to. */
 static inline uint32_t pm__stack_push(struct pm_shadow *shadow, struct pm_shadow_frame frame) {
   uint32_t depth = pm__stack_depth(shadow);

@@ -6,6 +6,7 @@
 #include <pthread.h>
 
 #include "python/python.h"
+#include "python/untold.h"
 
 enum pm_python_phase {
   PM_PHASE_OFF,         /* callbacks return at once */
@@ -23,11 +24,16 @@ struct pm_python_session {
   _Atomic uint32_t live;  /* the running session's number; 0: none, or a forked child */
   _Atomic uint32_t phase; /* pm_python_phase */
   _Atomic uint32_t forked;
+  _Atomic uint32_t cold; /* events in their cold path right now; counted before `live` is read */
   _Atomic uint64_t callback_failures;
   struct pm_python_hooks hooks;
   uintptr_t distance[PM_EVENT_KINDS]; /* callback's CFA to the interpreter frame's; 0: not known */
+  struct pm_untold untold;
 };
 extern struct pm_python_session pm__python_session;
+
+/* From here on callbacks and the handler leave Python alone. Any thread; AS-safe. */
+void pm__python_go_off(void);
 
 static inline void pm__python_count_failure(void) {
   atomic_fetch_add_explicit(&pm__python_session.callback_failures, 1, memory_order_relaxed);

@@ -9,11 +9,14 @@
 bool pm__pool_reserve(void);
 struct pm_sampled *
 pm__pool_take(void); /* zeroed but for its ring and cache; NULL when all are used */
+/* No handler of the block's own may be inside. */
 void pm__pool_give(struct pm_sampled *sampled);
 bool pm__pool_add_shadow(struct pm_sampled *sampled);
-/* Blocks taken at least once are [0, count) of `blocks`. */
+/* Blocks taken at least once are [0, count) of `blocks`. Without the lock too. */
 struct pm_sampled *pm__pool_block(uint32_t index);
 uint32_t pm__pool_count(void);
+/* In a forked child: no block has a thread. AS-safe. */
+void pm__pool_forked(void);
 
 /* Signal: picks one, installs the handler. 0 or PYROMETER_E_SIGNAL. */
 int pm__install_handler(void);
@@ -31,6 +34,8 @@ void pm__timer_process_reserve(void);
 bool pm__timer_process(uint64_t period_ns);
 void pm__timer_delete(struct pm_sampled *sampled);
 void pm__timer_process_delete(void);
+/* In a forked child, which has inherited no timer. AS-safe. */
+void pm__timer_forked(void);
 
 /* Stack bounds of the calling thread; false when the system does not tell. */
 bool pm__stack_of_caller(uintptr_t *lo, uintptr_t *hi);

@@ -4,6 +4,7 @@
  * from the bottom, never unmapped, so that a late signal always finds a block.
  * Callers hold the registry's lock.
  */
+#include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -11,7 +12,7 @@
 #include "signal/handler.h"
 
 static struct pm_sampled *blocks;
-static uint32_t used;                 /* blocks taken at least once */
+static _Atomic uint32_t used; /* blocks taken at least once; read without the lock too */
 static uint32_t free_list[PM_THREADS_MAX];
 static uint32_t free_count;
 
@@ -40,14 +41,15 @@ static bool has_buffers(struct pm_sampled *sampled) {
 
 /*
  * Clears a block for its next thread; the mapped buffers stay with it. The shadow
- * too is kept mapped: the thread that had it may be in a callback right now.
+ * too is kept mapped: the thread that had it may be in a callback right now. And
+ * a late handler may be inside, to ask whose block it is: it stays counted.
  */
 static void clear(struct pm_sampled *sampled) {
   struct pm_thread *thread = &sampled->thread;
   uint8_t *ring = thread->ring.bytes;
   struct pm_pc_cache *cache = thread->cache;
   struct pm_shadow *spare = thread->shadow != NULL ? thread->shadow : sampled->spare_shadow;
-  memset(sampled, 0, sizeof *sampled);
+  memset(&thread->tid, 0, sizeof *sampled - offsetof(struct pm_thread, tid));
   thread->ring.bytes = ring;
   thread->cache = cache;
   sampled->spare_shadow = spare;
@@ -55,7 +57,8 @@ static void clear(struct pm_sampled *sampled) {
 
 struct pm_sampled *pm__pool_take(void) {
   if (free_count == 0 && used == PM_THREADS_MAX) return NULL;
-  struct pm_sampled *sampled = &blocks[free_count > 0 ? free_list[--free_count] : used++];
+  struct pm_sampled *sampled =
+      &blocks[free_count > 0 ? free_list[--free_count] : atomic_fetch_add(&used, 1)];
   if (has_buffers(sampled)) return sampled;
   pm__pool_give(sampled);
   return NULL;
@@ -80,4 +83,13 @@ bool pm__pool_add_shadow(struct pm_sampled *sampled) {
 
 struct pm_sampled *pm__pool_block(uint32_t index) { return &blocks[index]; }
 
-uint32_t pm__pool_count(void) { return used; }
+uint32_t pm__pool_count(void) { return atomic_load(&used); }
+
+void pm__pool_forked(void) {
+  for (uint32_t i = 0; i < used; i++) {
+    clear(&blocks[i]);
+    atomic_store(&blocks[i].thread.in_handler, 0);
+  }
+  free_count = 0;
+  used = 0;
+}

@@ -25,7 +25,7 @@ struct pm_sampled {
   timer_t timer;
   bool has_timer;
   bool young;          /* still at the fastest rate; see start_timer */
-  const char *reason;  /* why it has no timer of its own; NULL when it has */
+  _Atomic(const char *) reason; /* why it has no timer of its own; NULL when it has */
   uint64_t cpu_base;   /* CPU used before the session saw it begin, ns */
   _Atomic uint64_t cpu_now; /* thread's CPU clock when last read, ns */
   _Atomic uint32_t name_source;
@@ -53,9 +53,9 @@ void pm__sampler_reset(void);
 /* A thread that is never sampled: our own collector. */
 void pm__sampler_exclude(int32_t tid);
 
-/* The caller's block, made if needed; NULL beyond PM_THREADS_MAX or when not started. */
-struct pm_sampled *pm__sampler_current(void);
-/* The caller's shadow stack, made if needed; NULL when all are taken. */
+/* Notes the calling thread; false beyond PM_THREADS_MAX or when not started. */
+bool pm__sampler_register(void);
+/* The same, and its shadow stack, made if needed; NULL when all are taken. */
 struct pm_shadow *pm__sampler_shadow(void);
 /* The same for a thread that a scan has found; NULL when none has. */
 struct pm_shadow *pm__sampler_shadow_of(int32_t tid);
@@ -86,6 +86,7 @@ struct pm_sampler_facts {
   uint32_t shadows_refused;      /* Python threads beyond python_threads */
   uint32_t timers_refused;       /* per-thread timers that failed (EAGAIN) */
   bool process_timer;            /* the shared timer runs */
+  uint64_t lost[PM_LOST_KINDS];  /* signals that found no thread's block */
 };
 struct pm_sampler_facts pm__sampler_facts(void);
 

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "sampler/internal.h"
@@ -22,7 +23,10 @@ static struct {
   uint32_t shadows_left;
   int32_t excluded;
   struct pm_sampler_facts facts;
+  uint64_t lost_before[PM_LOST_KINDS]; /* signals that found no thread, before the session */
 } state;
+enum { START_TRIES = 8 };
+static const uint64_t handler_wait_ns = 1000000000u;
 static pthread_key_t exit_key;
 static pthread_once_t exit_key_once = PTHREAD_ONCE_INIT;
 
@@ -75,13 +79,17 @@ static void end_thread(struct pm_sampled *sampled) {
   atomic_store(&sampled->thread.state, PM_THREAD_DEAD);
 }
 
-/* Runs on a thread that ends: its last CPU reading is exact, and no signal comes any more. */
+/*
+ * Runs on a thread that ends: its last CPU reading is exact, and no signal comes any
+ * more. Which block it has is asked anew: the session may be another one by now.
+ */
 static void at_thread_exit(void *value) {
-  struct pm_sampled *sampled = value;
+  (void)value;
   pthread_mutex_lock(&lock);
-  if (state.started && atomic_load(&sampled->thread.tid) == pm__thread_id()) {
-    atomic_store(&sampled->cpu_now, pm__clock_thread_self());
-    end_thread(sampled);
+  struct pm_thread *thread = state.started ? pm__thread_find(pm__thread_id()) : NULL;
+  if (thread != NULL) {
+    atomic_store(&sampled_of(thread)->cpu_now, pm__clock_thread_self());
+    end_thread(sampled_of(thread));
   }
   pthread_mutex_unlock(&lock);
 }
@@ -89,7 +97,6 @@ static void at_thread_exit(void *value) {
 static void make_exit_key(void) { pthread_key_create(&exit_key, at_thread_exit); }
 
 int pm__sampler_start(const struct pm_sampler_options *options) {
-  pthread_once(&exit_key_once, make_exit_key);
   int error = pm__install_handler();
   if (error != PYROMETER_OK) return error;
   pthread_mutex_lock(&lock);
@@ -100,6 +107,7 @@ int pm__sampler_start(const struct pm_sampler_options *options) {
   state.period_ns = 1000000000u / options->rate_hz;
   state.shadows_left = options->python_threads;
   state.facts.signal = pm__install_signal();
+  for (int i = 0; i < PM_LOST_KINDS; i++) state.lost_before[i] = pm__signal_state.lost[i];
   pthread_mutex_unlock(&lock);
   if (!reserved) return PYROMETER_E_MEMORY;
   pm__sampler_scan();
@@ -131,14 +139,21 @@ void pm__sampler_arm(void) {
   pthread_mutex_unlock(&lock);
 }
 
-/* Bounded: a handler takes microseconds, and a thread that was stopped in one must not hang us. */
-static void wait_for_handlers(void) {
-  uint64_t deadline = pm__clock_monotonic() + 1000000000u;
-  for (uint32_t i = 0; i < pm__pool_count(); i++) {
-    while (atomic_load(&pm__pool_block(i)->thread.in_handler) && pm__clock_monotonic() < deadline) {
-      sched_yield();
-    }
+/*
+ * A handler takes microseconds, once its thread gets a processor. Bounded: a thread
+ * that was stopped in one must not hang us. False: there is still one inside.
+ */
+static bool is_left(struct pm_sampled *sampled, uint64_t deadline) {
+  while (atomic_load(&sampled->thread.in_handler) != 0) {
+    if (pm__clock_monotonic() >= deadline) return false;
+    sched_yield();
   }
+  return true;
+}
+
+static void wait_for_handlers(void) {
+  uint64_t deadline = pm__clock_monotonic() + handler_wait_ns;
+  for (uint32_t i = 0; i < pm__pool_count(); i++) is_left(pm__pool_block(i), deadline);
 }
 
 void pm__sampler_disarm(void) {
@@ -151,11 +166,14 @@ void pm__sampler_disarm(void) {
   wait_for_handlers();
 }
 
+/* A block that its thread is still inside of is given up rather than reused. */
 static void retire(struct pm_sampled *sampled) {
   pm__timer_delete(sampled);
   pm__thread_remove(&sampled->thread);
   if (sampled->thread.shadow != NULL) state.shadows_left++;
-  pm__pool_give(sampled);
+  atomic_store(&sampled->thread.tid, 0);
+  atomic_store(&sampled->thread.state, PM_THREAD_FREE);
+  if (is_left(sampled, pm__clock_monotonic() + handler_wait_ns)) pm__pool_give(sampled);
 }
 
 void pm__sampler_retire(struct pm_sampled *sampled) {
@@ -190,22 +208,25 @@ static struct pm_sampled *find_or_add_caller(void) {
   return sampled;
 }
 
-/* What only the thread itself can tell. */
-static void complete_caller(struct pm_sampled *sampled) {
-  uintptr_t lo, hi;
-  if (pm__stack_of_caller(&lo, &hi)) {
-    atomic_store(&sampled->thread.stack_hi, hi);
-    atomic_store(&sampled->thread.stack_lo, lo);
-  }
-  pthread_setspecific(exit_key, sampled);
+/* What only the thread itself can tell: its stack, and when it ends. */
+struct own_facts {
+  bool known;
+  uintptr_t stack_lo, stack_hi;
+};
+
+static struct own_facts read_own_facts(void) {
+  struct own_facts facts;
+  pthread_once(&exit_key_once, make_exit_key);
+  facts.known = pm__stack_of_caller(&facts.stack_lo, &facts.stack_hi);
+  if (pthread_getspecific(exit_key) == NULL) pthread_setspecific(exit_key, &state);
+  return facts;
 }
 
-struct pm_sampled *pm__sampler_current(void) {
-  pthread_mutex_lock(&lock);
-  struct pm_sampled *sampled = state.started ? find_or_add_caller() : NULL;
-  pthread_mutex_unlock(&lock);
-  if (sampled != NULL && pthread_getspecific(exit_key) != sampled) complete_caller(sampled);
-  return sampled;
+/* The lock is held. */
+static void complete_caller(struct pm_sampled *sampled, const struct own_facts *facts) {
+  if (!facts->known) return;
+  atomic_store(&sampled->thread.stack_hi, facts->stack_hi);
+  atomic_store(&sampled->thread.stack_lo, facts->stack_lo);
 }
 
 /* The lock is held. */
@@ -219,12 +240,25 @@ static struct pm_shadow *shadow_of(struct pm_sampled *sampled) {
   return sampled->thread.shadow;
 }
 
-struct pm_shadow *pm__sampler_shadow(void) {
-  struct pm_sampled *sampled = pm__sampler_current();
-  if (sampled == NULL) return NULL;
+/*
+ * Under one lock: without a GIL, sessions may change in the middle of an event, and
+ * then a block found before is somebody else's.
+ */
+static bool find_caller(struct pm_shadow **shadow) {
+  struct own_facts facts = read_own_facts();
   pthread_mutex_lock(&lock);
-  struct pm_shadow *shadow = shadow_of(sampled);
+  struct pm_sampled *sampled = state.started ? find_or_add_caller() : NULL;
+  if (sampled != NULL) complete_caller(sampled, &facts);
+  if (sampled != NULL && shadow != NULL) *shadow = shadow_of(sampled);
   pthread_mutex_unlock(&lock);
+  return sampled != NULL;
+}
+
+bool pm__sampler_register(void) { return find_caller(NULL); }
+
+struct pm_shadow *pm__sampler_shadow(void) {
+  struct pm_shadow *shadow = NULL;
+  find_caller(&shadow);
   return shadow;
 }
 
@@ -258,11 +292,11 @@ static void learn_stack(struct pm_thread *thread) {
   atomic_store(&thread->stack_lo, lo);
 }
 
-/* Reads the CPU clock of a thread that is in the task list; a reused tid shows as a clock gone back. */
+/* Reads the CPU clock of a thread that is there; a reused tid shows as a clock gone back. */
 static void update_thread(struct pm_sampled *sampled) {
   uint64_t cpu;
   int32_t tid = atomic_load(&sampled->thread.tid);
-  if (!pm__clock_thread(tid, &cpu)) return;
+  if (!pm__clock_thread(tid, &cpu)) return; /* it has just ended */
   bool reused = cpu < atomic_load(&sampled->cpu_now);
   if (atomic_load(&sampled->thread.state) == PM_THREAD_LIVE && !reused) {
     atomic_store(&sampled->cpu_now, cpu);
@@ -289,26 +323,48 @@ static void note_task(int32_t tid) {
   if (sampled != NULL) sampled->seen = true;
 }
 
+/* The list may have been cut short (see note_tasks): a thread is gone when its clock is. */
 static void forget_unseen(void) {
   for (uint32_t i = 0; i < pm__pool_count(); i++) {
     struct pm_sampled *sampled = pm__pool_block(i);
-    if (atomic_load(&sampled->thread.state) == PM_THREAD_FREE || sampled->seen) continue;
+    if (atomic_load(&sampled->thread.state) == PM_THREAD_FREE || sampled->gone) continue;
+    if (!sampled->seen) update_thread(sampled);
+    if (sampled->seen) continue;
     end_thread(sampled);
     sampled->gone = true;
   }
+}
+
+/*
+ * The kernel ends the list early when the thread it has come to ends just then: those
+ * behind it are not listed. False then: the folder's link count tells how many there are.
+ */
+static bool note_tasks(DIR *tasks) {
+  struct stat folder;
+  struct dirent *entry;
+  nlink_t listed = 2;
+  bool counted = fstat(dirfd(tasks), &folder) == 0;
+  while ((entry = readdir(tasks)) != NULL) {
+    int32_t tid = (int32_t)strtol(entry->d_name, NULL, 10);
+    if (tid <= 0) continue;
+    note_task(tid);
+    listed++;
+  }
+  return !counted || listed >= folder.st_nlink;
+}
+
+/* A thread missed at the start would later be taken for a new one, with all CPU it ever used. */
+static void scan_tasks(DIR *tasks) {
+  for (uint32_t i = 0; i < pm__pool_count(); i++) pm__pool_block(i)->seen = false;
+  for (int i = 1; !note_tasks(tasks) && state.at_start && i < START_TRIES; i++) rewinddir(tasks);
+  forget_unseen();
 }
 
 void pm__sampler_scan(void) {
   DIR *tasks = opendir("/proc/self/task");
   if (tasks == NULL) return;
   pthread_mutex_lock(&lock);
-  for (uint32_t i = 0; i < pm__pool_count(); i++) pm__pool_block(i)->seen = false;
-  struct dirent *entry;
-  while (state.started && (entry = readdir(tasks)) != NULL) {
-    int32_t tid = (int32_t)strtol(entry->d_name, NULL, 10);
-    if (tid > 0) note_task(tid);
-  }
-  if (state.started) forget_unseen();
+  if (state.started) scan_tasks(tasks);
   pthread_mutex_unlock(&lock);
   closedir(tasks);
 }
@@ -390,6 +446,9 @@ bool pm__sampler_tables_in_use(const struct pm_tables *tables) {
 struct pm_sampler_facts pm__sampler_facts(void) {
   pthread_mutex_lock(&lock);
   struct pm_sampler_facts facts = state.facts;
+  for (int i = 0; i < PM_LOST_KINDS; i++) {
+    facts.lost[i] = pm__signal_state.lost[i] - state.lost_before[i];
+  }
   pthread_mutex_unlock(&lock);
   return facts;
 }
@@ -399,4 +458,7 @@ void pm__sampler_forked(void) {
   pthread_mutex_init(&lock, NULL);
   atomic_store(&pm__signal_state.active, false);
   state.started = state.armed = false;
+  pm__threads_forked();
+  pm__pool_forked();
+  pm__timer_forked();
 }

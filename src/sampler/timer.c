@@ -79,6 +79,8 @@ bool pm__timer_process(uint64_t period_ns) {
   return process_timer_runs;
 }
 
+void pm__timer_forked(void) { has_process_timer = process_timer_runs = false; }
+
 void pm__timer_process_delete(void) {
   if (has_process_timer) timer_delete(process_timer);
   has_process_timer = process_timer_runs = false;

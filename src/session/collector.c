@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "python/python.h"
 #include "sampler/sampler.h"
 #include "unwind/unwind.h"
 
@@ -113,6 +114,7 @@ static void collect(void) {
   scan(now);
   pm__sampler_each(retire_thread, NULL);
   roll(now);
+  pm__python_watch(now);
   collector.profile->collector_ns = pm__clock_thread_self() - collector.cpu_base;
 }
 
@@ -198,6 +200,14 @@ void pm__collector_stop(void) {
   collector.running = false;
 }
 
+static void rename_thread(void *context, struct pm_sampled *sampled) {
+  (void)context;
+  if (sampled->owner == NULL || row_of(sampled) == 0) return;
+  pm__sampler_copy_name(sampled, collector.profile->threads[row_of(sampled)].name);
+}
+
+void pm__collector_rename(void) { pm__sampler_each(rename_thread, NULL); }
+
 void pm__collector_lock(void) {
   pthread_mutex_lock(&collector.lock);
   if (!collector.running) return;
@@ -216,6 +226,11 @@ static void count_thread(void *context, struct pm_sampled *sampled) {
 struct pm_profile_counts pm__collector_counts(void) {
   struct pm_profile_counts sum = collector.profile->ended;
   pm__sampler_each(count_thread, &sum);
+  struct pm_sampler_facts facts = pm__sampler_facts();
+  for (int i = 0; i < PM_LOST_KINDS; i++) {
+    sum.signals += facts.lost[i];
+    sum.lost[i] += facts.lost[i];
+  }
   return sum;
 }
 

@@ -19,6 +19,8 @@
 int pm__collector_start(struct pm_profile *profile);
 /* Timers are off already: drains what is left, settles the accounts and ends the thread. */
 void pm__collector_stop(void);
+/* After the stop: takes over the names that threads have got since. */
+void pm__collector_rename(void);
 /* Brings the profile up to now and keeps the collector out of it until unlock. */
 void pm__collector_lock(void);
 void pm__collector_unlock(void);

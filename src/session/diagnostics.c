@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The diagnostics: one object, the same in every output. */
+#include "python/oracle.h"
 #include "python/python.h"
 #include "sampler/sampler.h"
 #include "session/collector.h"
@@ -34,6 +35,7 @@ static void put_python(json_t *root, const struct pm_profile_counts *counts) {
   put_text(root, "reason", facts.reason);
   json_object_set_new(root, "tool_id", json_integer(facts.tool_id));
   put_count(root, "unknown_codes", facts.codes_unregistered);
+  put_count(root, "unknown_calls", facts.unknown_ids);
   put_count(root, "cache_hits", facts.cache_hits);
   put_count(root, "cache_misses", facts.cache_misses);
   put_count(root, "callback_failures", facts.callback_failures);
@@ -83,6 +85,7 @@ static void put_stacks(json_t *root, const struct pm_profile *profile,
                        const struct pm_profile_counts *counts) {
   put_count(root, "samples_attributed", profile->attributed);
   put_count(root, "samples_native_only", profile->native_only);
+  put_count(root, "samples_in_subinterpreters", profile->unfollowed);
   put_count(root, "samples_complete", profile->complete);
   put_count(root, "samples_guessed", profile->guessed);
   put_count(root, "samples_dropped", profile->dropped);
@@ -106,9 +109,10 @@ static void put_threads(json_t *root, const struct pm_profile *profile) {
   json_t *unsampled = json_array();
   for (uint32_t i = 0; i < profile->thread_count; i++) {
     const struct pm_profile_thread *thread = &profile->threads[i];
-    if (thread->reason == NULL) continue;
-    json_t *row = json_pack("{s:s?, s:i, s:f, s:s}", "name", thread->name, "tid", thread->tid,
-                            "cpu_s", (double)thread->cpu_ns / 1e9, "reason", thread->reason);
+    if (*pm__profile_reason(thread) == 0) continue;
+    json_t *row =
+        json_pack("{s:s?, s:i, s:f, s:s}", "name", thread->name, "tid", thread->tid, "cpu_s",
+                  (double)thread->cpu_ns / 1e9, "reason", pm__profile_reason(thread));
     if (row != NULL) json_array_append_new(unsampled, row);
   }
   json_object_set_new(root, "threads_unsampled", unsampled);
@@ -135,6 +139,26 @@ static void put_overhead(json_t *root, const struct pm_profile *profile,
   json_object_set_new(root, "overhead", overhead);
 }
 
+/* The oracle build only. */
+static void put_oracle(json_t *root) {
+  struct pm_oracle_facts facts;
+  if (!pm__oracle_facts(&facts)) return;
+  json_t *oracle = json_object();
+  put_count(oracle, "events", facts.events);
+  put_count(oracle, "compared", facts.compared);
+  put_count(oracle, "different", facts.different);
+  put_count(oracle, "frameless", facts.frameless);
+  json_t *healed = json_object();
+  for (int i = 0; i < PM_EVENT_KINDS; i++) put_count(healed, event_names[i], facts.healed[i]);
+  json_object_set_new(oracle, "healed", healed);
+  json_t *examples = json_array();
+  for (int i = 0; i < PM_ORACLE_EXAMPLES && facts.examples[i] != NULL; i++) {
+    json_array_append_new(examples, json_string(facts.examples[i]));
+  }
+  json_object_set_new(oracle, "examples", examples);
+  json_object_set_new(root, "oracle", oracle);
+}
+
 json_t *pm__diagnostics_make(const struct pm_profile *profile) {
   json_t *root = json_object();
   if (root == NULL) return NULL;
@@ -147,5 +171,6 @@ json_t *pm__diagnostics_make(const struct pm_profile *profile) {
   put_threads(root, profile);
   put_unwinder(root);
   put_overhead(root, profile, &counts);
+  put_oracle(root);
   return root;
 }

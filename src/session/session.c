@@ -22,20 +22,32 @@ enum { START_WAIT_MS = 20 };
 enum session_state { IDLE, RUNNING, STOPPED };
 
 static struct {
-  pthread_mutex_t lock; /* the interface lock */
+  pthread_mutex_t lock;   /* the interface lock */
+  _Atomic int32_t holder; /* tid of who has it, 0: nobody */
   enum session_state state;
   struct pm_profile profile;
 } session = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* Another thread may hold the lock and wait for the GIL: so it is never waited for with the GIL held. */
-static void lock_session(void) {
-  if (pthread_mutex_trylock(&session.lock) == 0) return;
-  void *gil = pm__python_release_gil();
-  pthread_mutex_lock(&session.lock);
-  pm__python_take_gil(gil);
+/*
+ * Another thread may hold the lock and wait for the GIL: so it is never waited for with
+ * the GIL held. False: the caller holds it, for a sink of its own or a signal handler of
+ * its Python code has called us from inside.
+ */
+static bool lock_session(void) {
+  if (atomic_load(&session.holder) == pm__thread_id()) return false;
+  if (pthread_mutex_trylock(&session.lock) != 0) {
+    void *gil = pm__python_release_gil();
+    pthread_mutex_lock(&session.lock);
+    pm__python_take_gil(gil);
+  }
+  atomic_store(&session.holder, pm__thread_id());
+  return true;
 }
 
-static void unlock_session(void) { pthread_mutex_unlock(&session.lock); }
+static void unlock_session(void) {
+  atomic_store(&session.holder, 0);
+  pthread_mutex_unlock(&session.lock);
+}
 
 struct settings {
   uint32_t rate_hz, flags, max_threads;
@@ -58,25 +70,23 @@ static int read_options(const struct pyrometer_options *options, struct settings
   return allowed ? PYROMETER_OK : PYROMETER_E_OPTION;
 }
 
-static void before_fork(void) { lock_session(); }
-
-static void after_fork_in_parent(void) { pthread_mutex_unlock(&session.lock); }
-
 /*
  * The child has no timer and no collector; what the parent had under way is left
  * as it is, unread and unfreed: another thread may have been in the middle of it.
+ * So no lock is taken before the fork, and none could be: from 3.13 on CPython forks
+ * with all threads stopped, one of which may hold it.
  */
 static void after_fork_in_child(void) {
   pm__python_forked();
+  pm__unwind_forked();
   pm__sampler_forked();
   pm__collector_forked();
   pthread_mutex_init(&session.lock, NULL);
+  atomic_store(&session.holder, 0);
   session.state = IDLE;
 }
 
-static void watch_forks(void) {
-  pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
-}
+static void watch_forks(void) { pthread_atfork(NULL, NULL, after_fork_in_child); }
 
 static bool function_at(uintptr_t pc, uintptr_t *start) {
   struct pm_location at = pm__unwind_locate(pc);
@@ -92,12 +102,17 @@ static int start_unwinder(void) {
   return pm__unwind_start(first, first[1] == 0 ? 1 : 2);
 }
 
+/* Unwind tables stay: to build them anew is most of what a start costs. */
 static void drop_profile(void) {
-  pm__python_reset();
   pm__sampler_reset();
-  pm__unwind_stop();
   pm__profile_free(&session.profile);
   session.state = IDLE;
+}
+
+static void drop_all(void) {
+  pm__python_reset();
+  drop_profile();
+  pm__unwind_stop();
 }
 
 static void start_python(const struct settings *settings) {
@@ -108,7 +123,11 @@ static void start_python(const struct settings *settings) {
       .function_at = function_at,
       .name_thread = pm__sampler_name,
   };
-  if (!(settings->flags & PYROMETER_NO_PYTHON)) pm__python_start(&hooks);
+  if (settings->flags & PYROMETER_NO_PYTHON) {
+    pm__python_reset();
+  } else {
+    pm__python_start(&hooks);
+  }
 }
 
 static int start_session(const struct settings *settings) {
@@ -118,13 +137,12 @@ static int start_session(const struct settings *settings) {
   int error = start_unwinder();
   if (error == PYROMETER_OK) error = pm__sampler_start(&options);
   if (error == PYROMETER_OK) {
-    pm__sampler_current();
+    pm__sampler_register();
     start_python(settings);
     error = pm__collector_start(&session.profile);
   }
   if (error != PYROMETER_OK) {
-    pm__python_stop();
-    drop_profile();
+    drop_all();
     return error;
   }
   session.state = RUNNING;
@@ -138,7 +156,7 @@ int pyrometer_start(const struct pyrometer_options *options) {
   int error = read_options(options, &settings);
   if (error != PYROMETER_OK) return error;
   pthread_once(&once, watch_forks);
-  lock_session();
+  if (!lock_session()) return PYROMETER_E_ALREADY_RUNNING;
   if (session.state == RUNNING) {
     error = PYROMETER_E_ALREADY_RUNNING;
   } else {
@@ -150,13 +168,14 @@ int pyrometer_start(const struct pyrometer_options *options) {
 }
 
 int pyrometer_stop(void) {
-  lock_session();
+  if (!lock_session()) return PYROMETER_E_NOT_RUNNING;
   int error = session.state == RUNNING ? PYROMETER_OK : PYROMETER_E_NOT_RUNNING;
   if (error == PYROMETER_OK) {
-    pm__python_refresh_names();
-    pm__python_stop();
+    /* The wait for the GIL comes last: what is burnt meanwhile is not the session's. */
     pm__sampler_disarm();
     pm__collector_stop();
+    pm__python_stop();
+    pm__collector_rename();
     session.state = STOPPED;
   }
   unlock_session();
@@ -164,9 +183,9 @@ int pyrometer_stop(void) {
 }
 
 int pyrometer_reset(void) {
-  lock_session();
+  if (!lock_session()) return PYROMETER_E_ALREADY_RUNNING;
   int error = session.state == RUNNING ? PYROMETER_E_ALREADY_RUNNING : PYROMETER_OK;
-  if (session.state == STOPPED) drop_profile();
+  if (session.state == STOPPED) drop_all();
   unlock_session();
   return error;
 }
@@ -196,7 +215,7 @@ static int write_output(const struct pm_view *view, const struct output *output)
 
 static int export_view(const struct output *output) {
   if (output->format == NULL) return PYROMETER_E_FORMAT;
-  lock_session();
+  if (!lock_session()) return PYROMETER_E_NO_PROFILE;
   int error = PYROMETER_E_NO_PROFILE;
   if (session.state != IDLE) {
     struct pm_view *view = make_view();
@@ -227,9 +246,10 @@ static int dump_bytes(const char *bytes, size_t size, void *data) {
 }
 
 static int take_diagnostics(json_t **diagnostics) {
-  lock_session();
+  if (!lock_session()) return PYROMETER_E_NO_PROFILE;
   int error = session.state == IDLE ? PYROMETER_E_NO_PROFILE : PYROMETER_OK;
   if (error == PYROMETER_OK) {
+    if (session.state == RUNNING) pm__python_check();
     pm__collector_lock();
     *diagnostics = pm__diagnostics_make(&session.profile);
     pm__collector_unlock();
@@ -250,9 +270,9 @@ int pyrometer_snapshot(pyrometer_sink sink, void *context) {
 }
 
 int pyrometer_thread_register(void) {
-  lock_session();
+  if (!lock_session()) return PYROMETER_E_NOT_RUNNING;
   int error = session.state == RUNNING ? PYROMETER_OK : PYROMETER_E_NOT_RUNNING;
-  if (error == PYROMETER_OK && pm__sampler_current() == NULL) error = PYROMETER_E_MEMORY;
+  if (error == PYROMETER_OK && !pm__sampler_register()) error = PYROMETER_E_MEMORY;
   unlock_session();
   return error;
 }

@@ -112,34 +112,48 @@ static bool is_ours(const siginfo_t *info) {
   return info->si_code == SI_TIMER && (value == (uintptr_t)&pm__signal_state || is_block(value));
 }
 
-static struct pm_thread *thread_of(const siginfo_t *info) {
-  int32_t tid = pm__thread_id();
-  if (info->si_value.sival_ptr == &pm__signal_state) return pm__thread_find(tid);
-  struct pm_thread *thread = info->si_value.sival_ptr;
-  /* A signal may have been under way when its block passed to another thread. */
-  return atomic_load_explicit(&thread->tid, memory_order_relaxed) == tid ? thread : NULL;
+static struct pm_thread *thread_of(const siginfo_t *info, int32_t tid) {
+  bool shared = info->si_value.sival_ptr == &pm__signal_state;
+  return shared ? pm__thread_find(tid) : info->si_value.sival_ptr;
 }
 
-static void handle_timer(const siginfo_t *info, const void *ucontext) {
-  struct pm_thread *thread = thread_of(info);
-  bool active = atomic_load_explicit(&pm__signal_state.active, memory_order_acquire);
-  if (thread == NULL) {
-    atomic_fetch_add(&pm__signal_state.signals, 1);
-    atomic_fetch_add(&pm__signal_state.lost[active ? PM_LOST_NO_THREAD : PM_LOST_INACTIVE], 1);
-    return;
-  }
+static void lose_unknown(void) {
+  bool active = atomic_load(&pm__signal_state.active);
+  atomic_fetch_add(&pm__signal_state.lost[active ? PM_LOST_NO_THREAD : PM_LOST_INACTIVE], 1);
+}
+
+/* The block is ours and stays so: the sampler takes none back whose in_handler is set. */
+static void handle_own(struct pm_thread *thread, bool alone, const void *ucontext) {
   add(&thread->signals, 1);
-  if (atomic_exchange(&thread->in_handler, 1) != 0) {
+  if (!alone) {
     lose(thread, PM_LOST_NESTED, 0);
-    return;
-  }
-  /* Again, now that in_handler shows: the sampler clears `active`, then waits for in_handler. */
-  if (atomic_load(&pm__signal_state.active)) {
+  } else if (atomic_load(&pm__signal_state.active)) {
     take_sample(thread, ucontext);
   } else {
     lose(thread, PM_LOST_INACTIVE, 0);
   }
-  atomic_store(&thread->in_handler, 0);
+}
+
+/*
+ * A signal may have been under way when its block passed to another thread. So the
+ * block is entered first and then asked whose it is; the sampler, the other way round,
+ * takes `active` or the tid away first and then waits until nobody is inside.
+ */
+static void handle_timer(const siginfo_t *info, const void *ucontext) {
+  int32_t tid = pm__thread_id();
+  struct pm_thread *thread = thread_of(info, tid);
+  if (thread == NULL) {
+    lose_unknown();
+    return;
+  }
+  bool alone = atomic_fetch_add(&thread->in_handler, 1) == 0;
+  atomic_thread_fence(memory_order_release); /* before any counter: pm__profile_count */
+  if (atomic_load(&thread->tid) == tid) {
+    handle_own(thread, alone, ucontext);
+  } else {
+    lose_unknown();
+  }
+  atomic_fetch_sub(&thread->in_handler, 1);
 }
 
 /* A signal that is not ours goes to whoever handled it before; the default action is dropped. */

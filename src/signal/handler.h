@@ -18,8 +18,7 @@ struct pm_signal_state {
   uintptr_t blocks_lo, blocks_hi;                /* where all thread blocks lie */
   size_t block_size;
   struct sigaction previous;                     /* what was installed before us */
-  _Atomic uint64_t signals;                      /* that found no thread block */
-  _Atomic uint64_t lost[PM_LOST_KINDS];          /* of those */
+  _Atomic uint64_t lost[PM_LOST_KINDS]; /* signals that found no thread block, since ever */
 };
 extern struct pm_signal_state pm__signal_state;
 
@@ -39,5 +38,7 @@ void pm__handler(int signal, siginfo_t *info, void *ucontext);
 void pm__thread_insert(struct pm_thread *thread);
 void pm__thread_remove(struct pm_thread *thread);
 struct pm_thread *pm__thread_find(int32_t tid);
+/* In a forked child: forgets all. */
+void pm__threads_forked(void);
 
 #endif /* PM_SIGNAL_HANDLER_H */

@@ -36,3 +36,7 @@ struct pm_thread *pm__thread_find(int32_t tid) {
   }
   return NULL;
 }
+
+void pm__threads_forked(void) {
+  for (int i = 0; i < BUCKETS; i++) atomic_store(&buckets[i], NULL);
+}

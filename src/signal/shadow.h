@@ -14,6 +14,8 @@ struct pm_shadow_frame {
 
 enum pm_shadow_frame_flag {
   PM_SHADOW_SEEDED = 1 << 0, /* came from a walk of the thread's own frames, not from an event */
+  PM_SHADOW_LOOSE = 1 << 1,  /* seeded, and may be gone, or enter yet, without another event */
+  PM_SHADOW_PASSED = 1 << 2, /* awaits, directly or not, the frame that a THROW went to */
 };
 
 /* What the collector may ask of a thread; taken back by the thread's next event. */

@@ -37,17 +37,18 @@ enum pm_thread_state {
  *           is armed. Blocks are never unmapped, so a late signal finds one.
  */
 struct pm_thread {
+  /* First, for it survives the block's thread: handlers inside. As long the block is not reused. */
+  _Atomic uint32_t in_handler;
   _Atomic int32_t tid;
   _Atomic(struct pm_thread *) next; /* in the list of its hash; see handler.h */
   _Atomic uint32_t state;        /* pm_thread_state */
-  _Atomic uint32_t in_handler;
   _Atomic uintptr_t stack_lo;    /* known bounds, or 0: the walk probes */
   _Atomic uintptr_t stack_hi;
   _Atomic uintptr_t
       unknown_sp;  /* a stack pointer outside the bounds, for the collector to look up */
   _Atomic(const struct pm_tables *) tables; /* hazard pointer */
   struct pm_pc_cache *cache;     /* owned */
-  struct pm_shadow *shadow;      /* NULL: no Python seen on it, or beyond max_threads */
+  _Atomic(struct pm_shadow *) shadow; /* NULL: no Python seen on it, or beyond max_threads */
   _Atomic uint64_t last_cpu;     /* thread CPU clock at the end of the last sample, ns */
   _Atomic uint64_t signals;
   _Atomic uint64_t stored;

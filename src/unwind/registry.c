@@ -34,6 +34,19 @@ void pm__registry_free(struct pm_registry *registry) {
   pm__registry_begin(registry);
 }
 
+void pm__registry_forget_gone(struct pm_registry *registry) {
+  struct pm_loaded **link = &registry->first, *loaded;
+  while ((loaded = *link) != NULL) {
+    if (loaded->alive) {
+      link = &loaded->next;
+      continue;
+    }
+    *link = loaded->next;
+    free_loaded(loaded);
+  }
+  registry->end = link;
+}
+
 /* As far as addresses tell. */
 static bool same_place(const struct pm_image *a, const struct pm_image *b) {
   return a->bias == b->bias && a->text_lo == b->text_lo && a->text_hi == b->text_hi &&

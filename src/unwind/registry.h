@@ -27,6 +27,8 @@ struct pm_registry {
 
 void pm__registry_begin(struct pm_registry *registry);
 void pm__registry_free(struct pm_registry *registry);
+/* Drops the records of objects that are loaded no more. No snapshot may name them. */
+void pm__registry_forget_gone(struct pm_registry *registry);
 
 /* What a scan changed. */
 struct pm_registry_change {

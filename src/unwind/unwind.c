@@ -72,25 +72,50 @@ static bool scan(int *error) {
   return change.came || change.gone;
 }
 
-static int start(const uintptr_t *first, size_t first_count) {
-  uintptr_t own = (uintptr_t)&pm__unwind_here; /* pm__unwind_here walks through this object */
-  int error;
+static void begin(void) {
   pm__registry_begin(&state.registry);
   state.counts = (struct pm_load_counts){0, 0};
   state.build_ns = 0;
-  state.dirty = false;
+  state.dirty = true;
   state.generation++;
-  scan(&error);
-  build(&own, 1);
-  if (first_count) build(first, first_count);
-  state.running = !error && publish();
-  if (!state.running) pm__registry_free(&state.registry);
-  return state.running ? PYROMETER_OK : PYROMETER_E_MEMORY;
+}
+
+static int start(const uintptr_t *first, size_t first_count) {
+  uintptr_t own = (uintptr_t)&pm__unwind_here; /* pm__unwind_here walks through this object */
+  int error;
+  if (scan(&error)) state.dirty = true;
+  if (build(&own, 1)) state.dirty = true;
+  if (first_count && build(first, first_count)) state.dirty = true;
+  if (error || (state.dirty && !publish())) return PYROMETER_E_MEMORY;
+  state.dirty = false;
+  return PYROMETER_OK;
+}
+
+static void free_retired(void) {
+  for (struct pm_snapshot *snapshot = state.retired, *next; snapshot; snapshot = next) {
+    next = snapshot->next;
+    pm__snapshot_free(snapshot);
+  }
+  state.retired = NULL;
+}
+
+static void stop(void) {
+  (void)pm__tables_publish(NULL);
+  pm__snapshot_free(state.newest);
+  free_retired();
+  state.newest = NULL;
+  if (state.running) pm__registry_free(&state.registry);
+  state.running = false;
 }
 
 int pm__unwind_start(const uintptr_t *first, size_t first_count) {
   pthread_mutex_lock(&lock);
-  int error = state.running ? PYROMETER_OK : start(first, first_count);
+  if (!state.running) begin();
+  state.running = true;
+  int error = start(first, first_count);
+  free_retired(); /* no handler runs between sessions */
+  if (!error) pm__registry_forget_gone(&state.registry); /* nor does a profile name them */
+  if (error) stop();
   pthread_mutex_unlock(&lock);
   return error;
 }
@@ -188,14 +213,13 @@ void pm__unwind_set_in_use(bool (*in_use)(const struct pm_tables *tables)) {
 
 void pm__unwind_stop(void) {
   pthread_mutex_lock(&lock);
-  (void)pm__tables_publish(NULL);
-  pm__snapshot_free(state.newest);
-  for (struct pm_snapshot *snapshot = state.retired, *next; snapshot; snapshot = next) {
-    next = snapshot->next;
-    pm__snapshot_free(snapshot);
-  }
-  state.newest = state.retired = NULL;
-  if (state.running) pm__registry_free(&state.registry);
-  state.running = false;
+  stop();
   pthread_mutex_unlock(&lock);
+}
+
+void pm__unwind_forked(void) {
+  pthread_mutex_init(&lock, NULL);
+  (void)pm__tables_publish(NULL);
+  state.newest = state.retired = NULL;
+  state.running = false;
 }

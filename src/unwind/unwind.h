@@ -36,7 +36,8 @@ struct pm_location {
 /*
  * Finds the loaded objects and builds tables for those in `first` (addresses
  * inside them, `first_count` of them) before it returns; pm__unwind_refresh
- * builds the rest. 0 or PYROMETER_E_MEMORY.
+ * builds the rest. What an earlier session has built is still there unless
+ * pm__unwind_stop came between. 0 or PYROMETER_E_MEMORY.
  */
 int pm__unwind_start(const uintptr_t *first, size_t first_count);
 
@@ -77,7 +78,13 @@ struct pm_unwind_statistics pm__unwind_statistics(void);
  */
 void pm__unwind_set_in_use(bool (*in_use)(const struct pm_tables *tables));
 
-/* Frees everything of the session. No handler may run any more. */
+/* Frees everything. No handler may run any more. */
 void pm__unwind_stop(void);
+
+/*
+ * In a forked child: another thread may have been building, so all is left where it is
+ * and begun anew. AS-safe.
+ */
+void pm__unwind_forked(void);
 
 #endif /* PM_UNWIND_UNWIND_H */

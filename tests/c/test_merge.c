@@ -63,6 +63,17 @@ static void test_exact(void) {
   CHECK_EQ_INT(out.python, 4);
 }
 
+/* Python code without events, in a subinterpreter: its interpreter frame has no Python frame. */
+static void test_bare_interpreter(void) {
+  struct sample s = callbacks_sample();
+  struct pm_merge_output out;
+  merged(&s, &out);
+  CHECK(!out.bare);
+  s.in.python_count--; /* without D */
+  CHECK_EQ_STR(merged(&s, &out), "rAmBCsil");
+  CHECK(out.bare);
+}
+
 /* Marks decide, whatever role calibration knows: a split loop's part may be new to it. */
 static void test_marks_without_roles(void) {
   struct sample s = callbacks_sample();
@@ -178,6 +189,7 @@ static void test_nothing(void) {
 
 int main(void) {
   test_exact();
+  test_bare_interpreter();
   test_marks_without_roles();
   test_seeded_by_order();
   test_seeded_root_then_exact();

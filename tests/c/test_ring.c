@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sample ring: order, wrap-around with padding, and that a full one refuses. */
+/* The sample ring: order, wrap-around with padding, that a full one refuses, two threads. */
 #include "signal/ring.h"
 
+#include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 
 #include "check.h"
@@ -70,7 +72,39 @@ static void test_without_buffer(void) {
   CHECK(pm__ring_peek(&ring) == NULL);
 }
 
+enum { PASSED_ON = 20000 };
+
+static void *produce(void *ring) {
+  for (uint64_t i = 1; i <= PASSED_ON; i++) {
+    while (!put(ring, i, (uint16_t)(i % 200))) sched_yield();
+  }
+  return NULL;
+}
+
+/* The handler on one processor, the collector on another: no record early, lost or torn. */
+static void test_two_threads(void) {
+  struct pm_ring ring = make_ring();
+  pthread_t producer;
+  CHECK(pthread_create(&producer, NULL, produce, &ring) == 0);
+  uint64_t wrong = 0;
+  for (uint64_t i = 1; i <= PASSED_ON;) {
+    const struct pm_record *record = pm__ring_peek(&ring);
+    if (record == NULL) {
+      sched_yield();
+      continue;
+    }
+    wrong += record->weight != i || record->native_count != i % 200;
+    pm__ring_pop(&ring, record);
+    i++;
+  }
+  pthread_join(producer, NULL);
+  CHECK_EQ_INT(wrong, 0);
+  CHECK(pm__ring_peek(&ring) == NULL);
+  free(ring.bytes);
+}
+
 int main(void) {
+  test_two_threads();
   test_order_and_wrap();
   test_full();
   test_records_stay_inside();

@@ -13,6 +13,8 @@ import pytest
 from conftest import ROOT, Python
 from pyrometer import _library
 
+pytestmark = pytest.mark.usual_pythons
+
 
 def run(python: Python, program: str, *arguments: object, **options: Any) -> list[str]:
     done = python.run("-c", textwrap.dedent(program), *arguments, **options)
@@ -38,6 +40,7 @@ def test_every_public_function_of_the_header_is_reached() -> None:
     assert functions - set(_library._SIGNATURES) == {"pyrometer_thread_register"}
 
 
+@pytest.mark.every_python
 def test_version(python: Python) -> None:
     version = (ROOT / "python/pyrometer/VERSION").read_text().strip()
     program = """
@@ -48,6 +51,7 @@ def test_version(python: Python) -> None:
     assert run(python, program) == [f"{version} {version}"]
 
 
+@pytest.mark.every_python
 def test_start_export_stop(python: Python, tmp_path: Path) -> None:
     program = """
         import json, pathlib, sys, pyrometer
@@ -101,6 +105,7 @@ def test_errors(python: Python, tmp_path: Path, call: str, error: str) -> None:
     assert line.startswith(error)
 
 
+@pytest.mark.every_python
 def test_profile_as_context_manager_and_decorator(python: Python, tmp_path: Path) -> None:
     program = """
         import asyncio, os, sys, pyrometer
@@ -163,6 +168,7 @@ def test_profile_lets_the_program_s_exception_through(python: Python, tmp_path: 
     ]
 
 
+@pytest.mark.every_python
 def test_threads_share_a_decorated_function(python: Python) -> None:
     program = """
         import threading, time, pyrometer
@@ -180,6 +186,7 @@ def test_threads_share_a_decorated_function(python: Python) -> None:
     assert run(python, program) == ["stopped"]
 
 
+@pytest.mark.every_python
 def test_import_alone_loads_next_to_nothing(python: Python) -> None:
     program = """
         import sys

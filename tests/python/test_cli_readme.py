@@ -21,6 +21,8 @@ MAKE = [line.split()[1] for line in LINES if line.startswith("make ")]
 PYROMETER = [line.removeprefix("$ ") for line in LINES if re.match(r"(\$ )?pyrometer ", line)]
 EXAMPLES = [block for kind, block in BLOCKS if kind == "python"]
 
+pytestmark = pytest.mark.usual_pythons
+
 
 def test_the_readme_was_read() -> None:
     assert MAKE == ["demo", "test"]
@@ -58,6 +60,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.every_python
 @pytest.mark.parametrize("command", PYROMETER)
 def test_command(python: Python, folder: Path, command: str) -> None:
     name, *arguments = shlex.split(command)
@@ -69,6 +72,7 @@ def test_command(python: Python, folder: Path, command: str) -> None:
     assert all(Path(path).parent == folder and Path(path).exists() for path in written)
 
 
+@pytest.mark.every_python
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_example(python: Python, folder: Path, example: str) -> None:
     done = python.run("-c", example, cwd=folder)

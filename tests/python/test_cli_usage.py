@@ -15,6 +15,8 @@ from pyrometer.command import FORMATS, Refusal, run
 PROGRAM = "print(sum(i * i for i in range(300_000)))"
 ENDINGS = ".sparkprofile, .pb.gz, .collapsed, .json"
 
+pytestmark = pytest.mark.usual_pythons
+
 
 @pytest.fixture
 def program(tmp_path: Path) -> Path:
@@ -73,6 +75,7 @@ def test_folder_that_may_not_be_written(program: Path, monkeypatch: pytest.Monke
         run.check_output(str(program.with_name("x.json")))
 
 
+@pytest.mark.every_python
 def test_help_and_version(python: Python) -> None:
     version = (ROOT / "python/pyrometer/VERSION").read_text().strip()
     assert python.pyrometer_command("--version").stdout == f"pyrometer {version}\n"
@@ -86,6 +89,7 @@ def test_help_and_version(python: Python) -> None:
     assert "usage:" in nothing.stderr
 
 
+@pytest.mark.every_python
 def test_every_format_is_written_for_its_owner_alone(python: Python, program: Path) -> None:
     reports = [program.parent / f"report{ending}" for ending in FORMATS]
     outputs = [argument for report in reports for argument in ("-o", report)]
@@ -174,6 +178,7 @@ def test_program_arguments_may_look_like_ours(python: Python, program: Path) -> 
     assert (done.returncode, done.stdout) == (0, f"{arguments}\n"), done.stderr
 
 
+@pytest.mark.every_python
 def test_report_is_replaced(python: Python, program: Path) -> None:
     report = program.with_name("r.collapsed")
     for _ in range(2):
@@ -206,6 +211,7 @@ def test_without_site(python: Python, program: Path) -> None:
     )
 
 
+@pytest.mark.every_python
 def test_not_installed(python: Python, program: Path) -> None:
     """A copy on PYTHONPATH is found by import, but its .pth file is not read."""
     copy = program.with_name("copy")

@@ -35,7 +35,9 @@ def _headline(summary: dict[str, Any]) -> str:
         line += f", Python {printable(python['version'])}{free_threaded}"
     if python.get("state") != "attributed":
         reason = python.get("reason") or "no reason given"
-        line += f"\nno Python frames, native ones only: {printable(reason)}"
+        some = (summary.get("diagnostics") or {}).get("samples_attributed")
+        what = "Python frames at first, then" if some else "no Python frames,"
+        line += f"\n{what} native ones only: {printable(reason)}"
     return line
 
 
@@ -70,7 +72,7 @@ def _threads(summary: dict[str, Any]) -> list[Row]:
     rows = [
         (
             _seconds(thread["cpu_s"]),
-            _seconds(thread["sampled_s"]) if not thread.get("reason") else "-",
+            _sampled(thread),
             str(thread["tid"]),
             _thread_name(thread),
         )
@@ -81,6 +83,11 @@ def _threads(summary: dict[str, Any]) -> list[Row]:
         cpu, sampled = (sum(thread[key] for thread in rest) for key in ("cpu_s", "sampled_s"))
         rows.append((_seconds(cpu), _seconds(sampled), "", f"({len(rest)} more)"))
     return [("CPU s", "sampled", "tid", "thread"), *rows] if rows else []
+
+
+def _sampled(thread: dict[str, Any]) -> str:
+    unsampled = thread.get("reason") and not thread["sampled_s"]
+    return "-" if unsampled else _seconds(thread["sampled_s"])
 
 
 def _honesty(summary: dict[str, Any]) -> str:
