@@ -18,13 +18,14 @@ PACKAGE := pyproject.toml hatch_build.py README.md LICENSE $(wildcard licenses/*
 C_FILES = $(wildcard include/*.h src/*/*.[ch] tests/c/*.[ch] tests/gates/*.[ch] bench/*.[ch] bench/*/*.[ch])
 PYTHON_FILES = python hatch_build.py tests examples $(wildcard bench)
 
-.PHONY: help demo test interpreters sanitize bench lint format build gate wheel install venv system \
+.PHONY: help demo test test-long interpreters sanitize bench lint format build gate wheel install venv system \
   clean FORCE
 
 help:
 	@echo 'make demo      profile a real program and say where the report is'
 	@echo 'make test      build and run all tests, on the interpreters that are there'
 	@echo 'make interpreters  bring 3.13t, 3.14 and 3.15 to test on as well (a few minutes, once)'
+	@echo 'make test-long storms and long runs'
 	@echo 'make sanitize  the C tests under ASan and UBSan'
 	@echo 'make bench     what a sample costs in the handler'
 	@echo 'make lint      formatting, types and warnings (make format: apply the formatting)'
@@ -44,6 +45,10 @@ demo: install
 test: build gate wheel
 	meson test -C build --no-rebuild --print-errorlogs
 	$(BIN)/python -m pytest $(PYTEST_FLAGS)
+
+# Storms and long runs, on every interpreter that is there.
+test-long: build gate wheel
+	$(BIN)/python -m pytest -m long $(PYTEST_FLAGS)
 
 interpreters:
 	@scripts/interpreters

@@ -59,9 +59,16 @@ enum pyrometer_error {
 #undef PYROMETER_ERROR_ENUM
 };
 
+/*
+ * A sink for bytes: returns 0, or non-zero to give up (E_CALLBACK). What it calls of
+ * this header answers as if no session were there to be had.
+ */
+typedef int (*pyrometer_sink)(void *context, const void *bytes, size_t size);
+
 /* Flags of struct pyrometer_options. */
 #define PYROMETER_NO_NATIVE 1u /* reserved for the engine without signals: E_OPTION today */
 #define PYROMETER_NO_PYTHON 2u /* native stacks only, even beside a Python >= 3.12 */
+#define PYROMETER_REPORT_JSON 4u /* rows of the log report as JSON objects */
 
 /*
  * What pyrometer_start takes. Set `size` to sizeof the struct you compiled
@@ -73,13 +80,19 @@ struct pyrometer_options {
   uint32_t rate_hz;     /* samples per second of CPU and thread: 1 to 250, 0 = 100 */
   uint32_t flags;       /* PYROMETER_NO_* */
   uint32_t max_threads; /* threads with Python stacks: 1 to 65536, 0 = 256 */
+  /*
+   * The log report: every report_every_ms (100 to 86,400,000; 0 = none) what the
+   * interval burnt, a row at a time, written by Pyrometer's own thread: to report_fd
+   * (0 = standard error) in one write(2) a row, or to report_sink when that is not
+   * NULL. The sink is called without the GIL and must not call back; a row it refuses
+   * is counted as dropped.
+   */
+  uint32_t report_every_ms;
+  uint32_t report_top; /* functions in a report: 1 to 1000, 0 = 20 */
+  int report_fd;
+  pyrometer_sink report_sink;
+  void *report_context;
 };
-
-/*
- * A sink for exported bytes: returns 0, or non-zero to give up (E_CALLBACK). What it
- * calls of this header answers as if no session were there to be had.
- */
-typedef int (*pyrometer_sink)(void *context, const void *bytes, size_t size);
 
 /*
  * Starts sampling. NULL options are the defaults. The Python interpreter, if the
@@ -122,6 +135,22 @@ PYROMETER_API int pyrometer_reset(void);
  * Errors: E_NOT_RUNNING, E_MEMORY, E_TIMER.
  */
 PYROMETER_API int pyrometer_thread_register(void);
+
+/* What pyrometer_arm answers when it is positive. */
+#define PYROMETER_ARM_STARTED 1u
+#define PYROMETER_ARM_CHILDREN 2u /* child processes report too */
+#define PYROMETER_ARM_SIGNAL_SHIFT 8 /* bits 8..15: the signal that shall call pyrometer_toggle */
+
+/*
+ * Starts the log report as the environment variable PYROMETER says (docs/production.md
+ * has its keys). 0: the variable is not set. Positive: started, see above. Negative: a
+ * PYROMETER_E_* code, and one line on standard error has said why. Called again it does
+ * nothing and answers the same.
+ */
+PYROMETER_API int pyrometer_arm(void);
+
+/* Stops what pyrometer_arm started, or starts it again. Errors: as start and stop. */
+PYROMETER_API int pyrometer_toggle(void);
 
 /* The message for a code, with the advice. Static storage; never NULL. */
 PYROMETER_API const char *pyrometer_strerror(int error);

@@ -36,6 +36,11 @@ class _Options(ctypes.Structure):
         ("rate_hz", ctypes.c_uint32),
         ("flags", ctypes.c_uint32),
         ("max_threads", ctypes.c_uint32),
+        ("report_every_ms", ctypes.c_uint32),
+        ("report_top", ctypes.c_uint32),
+        ("report_fd", ctypes.c_int),
+        ("report_sink", ctypes.c_void_p),
+        ("report_context", ctypes.c_void_p),
     )
 
 
@@ -48,6 +53,8 @@ _SIGNATURES = {
     "pyrometer_export_to": (ctypes.c_int, (ctypes.c_char_p, _SINK, ctypes.c_void_p)),
     "pyrometer_snapshot": (ctypes.c_int, (_SINK, ctypes.c_void_p)),
     "pyrometer_reset": (ctypes.c_int, ()),
+    "pyrometer_arm": (ctypes.c_int, ()),
+    "pyrometer_toggle": (ctypes.c_int, ()),
     "pyrometer_strerror": (ctypes.c_char_p, (ctypes.c_int,)),
     "pyrometer_version": (ctypes.c_char_p, ()),
 }
@@ -71,6 +78,14 @@ class Library:
                 raise self._error(-4)
         options = _Options(ctypes.sizeof(_Options), rate, 0, max_threads)
         self._check(self._calls.pyrometer_start(ctypes.byref(options)))
+
+    def arm(self) -> int:
+        """pyrometer_arm: 0 when PYROMETER is not set, negative when it has said why not."""
+        return int(self._calls.pyrometer_arm())
+
+    def toggle(self) -> None:
+        """Stops the log report, or starts it again."""
+        self._check(self._calls.pyrometer_toggle())
 
     def stop(self) -> None:
         self._check(self._calls.pyrometer_stop())

@@ -71,12 +71,13 @@ static uint32_t interpreter_object(void) {
   return at.object == NULL ? 0 : at.object->id;
 }
 
-bool pm__namer_init(struct pm_namer *namer, struct pm_arena *arena) {
+bool pm__namer_init(struct pm_namer *namer, struct pm_arena *arena, struct pm_symbolizer *shared) {
   struct object_list objects = {0};
   pm__unwind_each_object(note_object, &objects);
   *namer = (struct pm_namer){
       .arena = arena,
-      .symbolizer = pm__symbolizer_new(),
+      .symbolizer = shared != NULL ? shared : pm__symbolizer_new(),
+      .owns_symbolizer = shared == NULL,
       .by_name = filled(FIRST_SLOTS),
       .slot_count = FIRST_SLOTS,
       .code_count = pm__code_count() + 1,
@@ -94,7 +95,7 @@ bool pm__namer_init(struct pm_namer *namer, struct pm_arena *arena) {
 }
 
 void pm__namer_free(struct pm_namer *namer) {
-  pm__symbolizer_free(namer->symbolizer);
+  if (namer->owns_symbolizer) pm__symbolizer_free(namer->symbolizer);
   free(namer->by_name);
   free(namer->by_code);
   free(namer->seen);
@@ -283,10 +284,11 @@ uint32_t pm__namer_frame(struct pm_namer *namer, struct pm_frame_key key) {
   }
 }
 
-void pm__namer_add_calls(struct pm_namer *namer) {
+void pm__namer_add_calls(struct pm_namer *namer, const uint64_t *before, uint32_t before_count) {
   for (uint32_t id = 1; id < namer->code_count; id++) {
     const struct pm_code *code = pm__code_info(id);
     uint64_t calls = code == NULL ? 0 : pm__code_calls(id);
+    if (id < before_count) calls -= before[id];
     if (calls == 0 || code->category == PM_CATEGORY_OWN) continue;
     uint32_t index = name_python(namer, id);
     if (index != NONE) namer->frames[index].calls += calls;

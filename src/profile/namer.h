@@ -9,9 +9,11 @@
 #include "symbol/symbol.h"
 #include "unwind/unwind.h"
 
+/* Names are kept in a symbolizer, a shared one or the namer's own. */
 struct pm_namer {
   struct pm_arena *arena; /* the view's: all strings live there */
   struct pm_symbolizer *symbolizer;
+  bool owns_symbolizer;
   uint32_t truncated_most;
   struct pm_view_frame *frames;
   uint32_t frame_count, frame_room;
@@ -27,12 +29,12 @@ struct pm_namer {
   uint32_t interpreter; /* id of the object that holds CPython; 0: none */
 };
 
-bool pm__namer_init(struct pm_namer *namer, struct pm_arena *arena);
+bool pm__namer_init(struct pm_namer *namer, struct pm_arena *arena, struct pm_symbolizer *shared);
 /* Frees the look-ups; frames, objects and strings stay for the view. */
 void pm__namer_free(struct pm_namer *namer);
 /* The view frame of a key; UINT32_MAX when memory is short. */
 uint32_t pm__namer_frame(struct pm_namer *namer, struct pm_frame_key key);
-/* Adds the codes that were called but never sampled, and every code's calls. */
-void pm__namer_add_calls(struct pm_namer *namer);
+/* Adds the codes that were called but never sampled, and every code's calls since `before` was read. */
+void pm__namer_add_calls(struct pm_namer *namer, const uint64_t *before, uint32_t before_count);
 
 #endif /* PM_PROFILE_NAMER_H */

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "python/python.h"
 enum { COUNT_TRIES = 100 };
 
 static const uint64_t minute_ns = 60000000000u;
@@ -33,9 +34,21 @@ void pm__profile_begin(struct pm_profile *profile) {
   profile->cpu_start_ns = pm__clock_process();
 }
 
+bool pm__profile_begin_calls(struct pm_profile *profile) {
+  uint32_t count = pm__code_count() + 1;
+  uint64_t *calls = malloc(sizeof *calls * count);
+  if (calls == NULL) return false;
+  for (uint32_t id = 0; id < count; id++) calls[id] = pm__code_calls(id);
+  free(profile->calls_before);
+  profile->calls_before = calls;
+  profile->codes_before = count;
+  return true;
+}
+
 void pm__profile_free(struct pm_profile *profile) {
   pm__tree_free(&profile->tree);
   free(profile->threads);
+  free(profile->calls_before);
   memset(profile, 0, sizeof *profile);
 }
 

@@ -4,6 +4,7 @@
 #define PM_PROFILE_PROFILE_H
 
 #include "base/base.h"
+#include "profile/merge.h"
 #include "profile/tree.h"
 #include "profile/view.h"
 #include "signal/ring.h"
@@ -36,6 +37,13 @@ struct pm_profile_thread {
   uint64_t unfollowed_ns; /* weights of its samples in a subinterpreter's Python code */
 };
 
+/* A record's frames, and what there is to count of it. */
+struct pm_merged {
+  struct pm_merge_output stack;
+  uint32_t flags;       /* pm_walk_flag */
+  uint32_t unknown_ids; /* Python frames whose code nobody registered */
+};
+
 struct pm_profile_window {
   uint64_t start_ms, cpu_ns; /* unix ms; process CPU at its end minus at its start */
 };
@@ -65,22 +73,30 @@ struct pm_profile {
   uint32_t truncated_most;
   uint32_t rate_hz;
   struct pm_profile_counts ended; /* of threads that are gone */
+  /* Calls by code id when the profile began, and how many ids there were; NULL: none. */
+  uint64_t *calls_before;
+  uint32_t codes_before;
+  struct pm_symbolizer *symbolizer; /* to look names up with; NULL: a new one for each view */
 };
 
 bool pm__profile_init(struct pm_profile *profile, uint32_t rate_hz);
 /* Sampling begins: the accounts are kept from this instant on. */
 void pm__profile_begin(struct pm_profile *profile);
+/* Calls before now are not this profile's. False when memory is short. */
+bool pm__profile_begin_calls(struct pm_profile *profile);
 void pm__profile_free(struct pm_profile *profile);
 
 /* A row for a thread; its index, or 0 (the shared row) when there is no room. */
 uint32_t pm__profile_add_thread(struct pm_profile *profile, int32_t tid, const char *name);
 
+/* Joins a record's native and Python frames; the result serves every profile that books it. */
+void pm__profile_merge(const struct pm_record *record, struct pm_merged *merged);
+/* Books `ns` of CPU for a merged record on a thread. */
+void pm__profile_book(struct pm_profile *profile, uint32_t thread, const struct pm_merged *merged,
+                      uint64_t ns);
+
 /* Why a thread has no samples or not all of its Python frames; "" when nothing is wrong. */
 const char *pm__profile_reason(const struct pm_profile_thread *thread);
-
-/* Merges a record and books it on a thread. */
-void pm__profile_add_record(struct pm_profile *profile, uint32_t thread,
-                            const struct pm_record *record);
 
 /*
  * Books what the kernel counted for a thread and no sample covers: handler time

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From one record of a thread's ring to one more sample in its call tree. */
-#include "profile/merge.h"
 #include "profile/profile.h"
 #include "python/python.h"
 #include "unwind/unwind.h"
 
 /* Does the object hold this very function? Then it is this library. */
 static bool is_own_object(const struct pm_object *object) {
-  uintptr_t here = (uintptr_t)&pm__profile_add_record;
+  uintptr_t here = (uintptr_t)&pm__profile_merge;
   return here >= object->text_lo && here < object->text_hi;
 }
 
@@ -33,10 +32,10 @@ static struct pm_merge_native resolve_native(const struct pm_record *record, uin
   return native;
 }
 
-static struct pm_merge_python resolve_python(struct pm_profile *profile,
-                                             const struct pm_shadow_frame *frame) {
+static struct pm_merge_python resolve_python(const struct pm_shadow_frame *frame,
+                                             uint32_t *unknown) {
   const struct pm_code *code = pm__code_info(frame->code);
-  if (code == NULL) profile->unknown_ids++;
+  if (code == NULL) (*unknown)++;
   return (struct pm_merge_python){
       .code = frame->code,
       .mark = frame->mark,
@@ -44,45 +43,14 @@ static struct pm_merge_python resolve_python(struct pm_profile *profile,
   };
 }
 
-static void count_sample(struct pm_profile *profile, const struct pm_record *record,
-                         const struct pm_merge_output *merged) {
-  profile->samples++;
-  profile->attributed += merged->python > 0;
-  profile->native_only += merged->python == 0;
-  profile->boundary_misses += merged->misses > 0;
-  profile->truncated_stacks += merged->truncated > 0;
-  profile->complete += (record->flags & PM_WALK_ROOT) != 0;
-  profile->guessed += (record->flags & PM_WALK_GUESSED) != 0;
-  if (merged->own) profile->own_ns += record->weight;
-  if (merged->truncated > profile->truncated_most) profile->truncated_most = merged->truncated;
-}
-
-/* In a subinterpreter no event of ours is raised: its frames are the interpreter's, unnamed. */
-static void count_unfollowed(struct pm_profile *profile, struct pm_profile_thread *thread,
-                             uint64_t weight) {
-  if (!pm__python_had_subinterpreters()) return;
-  profile->unfollowed++;
-  thread->unfollowed_ns += weight;
-}
-
-static void book(struct pm_profile *profile, uint32_t root, const struct pm_merge_output *merged,
-                 uint64_t weight) {
-  uint32_t node = root;
-  for (uint32_t i = 0; i < merged->count && node != PM_TREE_NONE; i++) {
-    node = pm__tree_child(&profile->tree, node, merged->frames[i]);
-  }
-  bool booked = node != PM_TREE_NONE &&
-                pm__tree_book(&profile->tree, node, profile->window_count - 1, weight);
-  if (!booked) profile->dropped++;
-}
-
-void pm__profile_add_record(struct pm_profile *profile, uint32_t index,
-                            const struct pm_record *record) {
+void pm__profile_merge(const struct pm_record *record, struct pm_merged *merged) {
   struct pm_merge_native native[PM_NATIVE_FRAMES];
   struct pm_merge_python python[PM_PYTHON_FRAMES];
+  merged->flags = record->flags;
+  merged->unknown_ids = 0;
   for (uint32_t i = 0; i < record->native_count; i++) native[i] = resolve_native(record, i);
   for (uint32_t i = 0; i < record->python_count; i++) {
-    python[i] = resolve_python(profile, &pm__record_frames(record)[i]);
+    python[i] = resolve_python(&pm__record_frames(record)[i], &merged->unknown_ids);
   }
   const struct pm_merge_input input = {
       .native = native,
@@ -95,13 +63,49 @@ void pm__profile_add_record(struct pm_profile *profile, uint32_t index,
       .python_split = record->python_split,
       .python_skipped = record->python_skipped,
   };
-  struct pm_merge_output merged;
-  pm__merge(&input, &merged);
+  pm__merge(&input, &merged->stack);
+}
+
+static void count_sample(struct pm_profile *profile, const struct pm_merged *merged, uint64_t ns) {
+  const struct pm_merge_output *stack = &merged->stack;
+  profile->samples++;
+  profile->attributed += stack->python > 0;
+  profile->native_only += stack->python == 0;
+  profile->boundary_misses += stack->misses > 0;
+  profile->truncated_stacks += stack->truncated > 0;
+  profile->unknown_ids += merged->unknown_ids;
+  profile->complete += (merged->flags & PM_WALK_ROOT) != 0;
+  profile->guessed += (merged->flags & PM_WALK_GUESSED) != 0;
+  if (stack->own) profile->own_ns += ns;
+  if (stack->truncated > profile->truncated_most) profile->truncated_most = stack->truncated;
+}
+
+static void add_to_tree(struct pm_profile *profile, uint32_t root,
+                        const struct pm_merge_output *stack, uint64_t ns) {
+  uint32_t node = root;
+  for (uint32_t i = 0; i < stack->count && node != PM_TREE_NONE; i++) {
+    node = pm__tree_child(&profile->tree, node, stack->frames[i]);
+  }
+  bool booked =
+      node != PM_TREE_NONE && pm__tree_book(&profile->tree, node, profile->window_count - 1, ns);
+  if (!booked) profile->dropped++;
+}
+
+/* In a subinterpreter no event of ours is raised: its frames are the interpreter's, unnamed. */
+static void count_unfollowed(struct pm_profile *profile, struct pm_profile_thread *thread,
+                             uint64_t ns) {
+  if (!pm__python_had_subinterpreters()) return;
+  profile->unfollowed++;
+  thread->unfollowed_ns += ns;
+}
+
+void pm__profile_book(struct pm_profile *profile, uint32_t index, const struct pm_merged *merged,
+                      uint64_t ns) {
   struct pm_profile_thread *thread = &profile->threads[index];
-  book(profile, thread->root, &merged, record->weight);
+  add_to_tree(profile, thread->root, &merged->stack, ns);
   thread->samples++;
-  thread->sampled_ns += record->weight;
-  profile->sampled_ns += record->weight;
-  count_sample(profile, record, &merged);
-  if (merged.bare) count_unfollowed(profile, thread, record->weight);
+  thread->sampled_ns += ns;
+  profile->sampled_ns += ns;
+  count_sample(profile, merged, ns);
+  if (merged->stack.bare) count_unfollowed(profile, thread, ns);
 }

@@ -339,7 +339,7 @@ static bool build(struct builder *b) {
   if (!allocate(b) || !sum_live_tree(b) || !build_threads(b)) return false;
   sum_windows(b);
   if (!sum_functions(b)) return false;
-  pm__namer_add_calls(&b->namer);
+  pm__namer_add_calls(&b->namer, b->profile->calls_before, b->profile->codes_before);
   return !b->out->arena.failed;
 }
 
@@ -348,7 +348,7 @@ struct pm_view *pm__profile_view(const struct pm_profile *profile, json_t *diagn
   if (out == NULL) return NULL;
   struct builder b = {
       .profile = profile, .tree = &profile->tree, .out = out, .windows = profile->window_count};
-  bool built = pm__namer_init(&b.namer, &out->arena) && build(&b);
+  bool built = pm__namer_init(&b.namer, &out->arena, profile->symbolizer) && build(&b);
   out->frames = b.namer.frames;
   out->objects = b.namer.objects;
   out->view.diagnostics = diagnostics;

@@ -232,6 +232,15 @@ static void take(enum pm_event kind, PyObject *const *args, uintptr_t address, u
   pm__api_restore_exception(exception);
 }
 
+/* The parent's events are still on in a child: the first of them is where it may start anew. */
+static void tell_forked_child(void) {
+  PyObject *exception = pm__api_save_exception();
+  if (pm__python_session.hooks.in_forked_child != NULL) {
+    pm__python_session.hooks.in_forked_child();
+  }
+  pm__api_restore_exception(exception);
+}
+
 PyObject *pm__cold_event(enum pm_event kind, PyObject *const *args, uintptr_t address) {
   struct pm_python_session *session = &pm__python_session;
   atomic_fetch_add(&session->cold, 1);
@@ -242,6 +251,8 @@ PyObject *pm__cold_event(enum pm_event kind, PyObject *const *args, uintptr_t ad
     pm__calibrate_event(kind, args[0], address);
   }
   atomic_fetch_sub(&session->cold, 1);
+  bool child = live == 0 && atomic_load_explicit(&session->child_waits, memory_order_relaxed);
+  if (child && atomic_exchange(&session->child_waits, 0)) tell_forked_child();
   return pm__api_none();
 }
 

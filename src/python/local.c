@@ -159,5 +159,7 @@ void pm__local_forked(void) {
   for (uint32_t i = 0; i < PM_CELL_CHUNKS; i++) all.dead[i] = NULL;
   struct pm_python_thread *self = pm__local_self;
   all.first = self;
-  if (self != NULL) self->previous = self->next = NULL;
+  if (self == NULL) return;
+  self->previous = self->next = NULL;
+  self->tid = pm__thread_id();
 }

@@ -269,11 +269,13 @@ enum pm_python_state pm__python_start(const struct pm_python_hooks *hooks) {
 }
 
 void pm__python_forked(void) {
+  bool was_live = atomic_load(&pm__python_session.live) != 0;
   pm__python_go_off();
   atomic_store(&pm__python_session.cold, 0);
   status.entered = false;
   pm__place_forked();
   atomic_store(&pm__python_session.forked, 1);
+  atomic_store(&pm__python_session.child_waits, was_live);
   pm__local_forked();
   pm__codes_forked();
 }

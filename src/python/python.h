@@ -37,6 +37,8 @@ struct pm_python_hooks {
   bool (*function_at)(uintptr_t pc, uintptr_t *start);
   /* The Python name of thread `tid`, UTF-8; called on that thread or with the GIL held. */
   void (*name_thread)(int32_t tid, const char *name);
+  /* At the first event in a forked child, GIL held, outside at-fork hooks; may start a session. */
+  void (*in_forked_child)(void);
 };
 
 /* An address in the interpreter's code, whose unwind tables calibration needs; 0 without one. */

@@ -16,6 +16,16 @@
 enum pm_name_source { PM_NAME_NONE, PM_NAME_COMM, PM_NAME_PYTHON };
 enum { PM_THREAD_NAME_BYTES = 256 };
 
+/* The profiles that one sample may be booked in: the session's, and the report's of one interval. */
+enum { PM_BOOK_SESSION, PM_BOOK_REPORT, PM_BOOKS };
+
+/* A thread's place in one of them. */
+struct pm_booking {
+  uint32_t row;         /* its row + 1; 0: none yet */
+  uint64_t cpu_base;    /* CPU of the thread when the book was opened, ns */
+  uint64_t handler_base; /* handler time then, ns */
+};
+
 /*
  * A thread of the process as the sampler keeps it. The collector alone takes
  * blocks back to the pool (pm__sampler_retire), so it may keep pointers meanwhile.
@@ -33,7 +43,7 @@ struct pm_sampled {
   struct pm_shadow *spare_shadow; /* mapped, of an earlier thread */
   bool seen;           /* by the scan under way */
   bool gone;           /* not in the task list any more: may be retired once drained */
-  void *owner;         /* the collector's: this thread's place in the profile */
+  struct pm_booking booking[PM_BOOKS]; /* the collector's */
 };
 
 struct pm_sampler_options {

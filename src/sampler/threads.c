@@ -454,8 +454,6 @@ struct pm_sampler_facts pm__sampler_facts(void) {
 }
 
 void pm__sampler_forked(void) {
-  /* The forking thread may not have held the lock; another may have: it does not exist here. */
-  pthread_mutex_init(&lock, NULL);
   atomic_store(&pm__signal_state.active, false);
   state.started = state.armed = false;
   pm__threads_forked();

@@ -10,6 +10,8 @@
 
 #include "python/python.h"
 #include "sampler/sampler.h"
+#include "session/books.h"
+#include "session/reporter.h"
 #include "unwind/unwind.h"
 
 enum {
@@ -28,68 +30,12 @@ static struct {
   uint64_t cpu_base; /* CPU of the collector before sampling began */
 } collector = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* A row number is kept as a pointer in the sampler's block; NULL is no row yet. */
-static uint32_t row_of(struct pm_sampled *sampled) {
-  if (sampled->owner == NULL) {
-    char name[PM_THREAD_NAME_BYTES];
-    pm__sampler_copy_name(sampled, name);
-    uint32_t row =
-        pm__profile_add_thread(collector.profile, atomic_load(&sampled->thread.tid), name);
-    sampled->owner = (void *)((uintptr_t)row + 1);
-  }
-  return (uint32_t)((uintptr_t)sampled->owner - 1);
-}
-
-static void drain_thread(void *context, struct pm_sampled *sampled) {
-  (void)context;
-  const struct pm_record *record;
-  while ((record = pm__ring_peek(&sampled->thread.ring)) != NULL) {
-    pm__profile_add_record(collector.profile, row_of(sampled), record);
-    pm__ring_pop(&sampled->thread.ring, record);
-  }
-}
-
-static uint64_t session_cpu(struct pm_sampled *sampled) {
-  uint64_t now = atomic_load(&sampled->cpu_now);
-  /* The last sample may be younger than the last scan: all there is of a thread that has ended. */
-  uint64_t last = atomic_load(&sampled->thread.last_cpu);
-  if (last > now) now = last;
-  return now > sampled->cpu_base ? now - sampled->cpu_base : 0;
-}
-
-/* Brings a thread's row up to what the kernel says; threads that used nothing get no row. */
-static void settle_thread(void *context, struct pm_sampled *sampled) {
-  uint64_t slack = *(const uint64_t *)context;
-  uint64_t cpu = session_cpu(sampled);
-  if (cpu == 0 && sampled->owner == NULL) return;
-  uint32_t row = row_of(sampled);
-  struct pm_profile_thread *thread = &collector.profile->threads[row];
-  if (row != 0) pm__sampler_copy_name(sampled, thread->name);
-  thread->reason = pm__sampler_reason(sampled);
-  /* Row 0 is shared: its figures add up. */
-  uint64_t before = row == 0 ? thread->cpu_ns : 0;
-  pm__profile_settle_thread(collector.profile, row, before + cpu,
-                            atomic_load(&sampled->thread.handler_ns), slack);
-}
-
-static void retire_thread(void *context, struct pm_sampled *sampled) {
-  (void)context;
-  if (!pm__sampler_is_gone(sampled)) return;
-  drain_thread(NULL, sampled);
-  uint64_t no_slack = 0;
-  settle_thread(&no_slack, sampled);
-  pm__profile_count(&collector.profile->ended, &sampled->thread);
-  pm__sampler_retire(sampled);
-}
-
-static void settle_all(uint64_t slack) { pm__sampler_each(settle_thread, &slack); }
-
 static uint64_t slack_of_live(void) { return 2000000000u / collector.profile->rate_hz; }
 
 static void roll(uint64_t now) {
   struct pm_profile *profile = collector.profile;
   if (now - profile->start_ns >= profile->window_ns * profile->window_count) {
-    settle_all(slack_of_live());
+    pm__books_settle(PM_BOOK_SESSION, slack_of_live());
   }
   pm__profile_roll(profile, now);
   profile->end_ns = now;
@@ -110,18 +56,20 @@ static void scan(uint64_t now) {
 static void collect(void) {
   uint64_t now = pm__clock_monotonic();
   pm__unwind_refresh();
-  pm__sampler_each(drain_thread, NULL);
+  pm__books_drain();
   scan(now);
-  pm__sampler_each(retire_thread, NULL);
+  pm__books_retire();
   roll(now);
   pm__python_watch(now);
   collector.profile->collector_ns = pm__clock_thread_self() - collector.cpu_base;
+  pm__reporter_round(now, collector.profile->collector_ns);
 }
 
 static void finish(void) {
+  pm__reporter_end();
   collector.next_scan = 0;
   collect();
-  settle_all(0);
+  pm__books_settle(PM_BOOK_SESSION, 0);
   pm__profile_roll(collector.profile, collector.profile->end_ns);
   pm__profile_settle_rest(collector.profile);
 }
@@ -156,12 +104,16 @@ static void *collector_main(void *argument) {
     pm__profile_begin(collector.profile);
     collector.cpu_base = pm__clock_thread_self();
     pm__sampler_arm();
+    pm__reporter_begin(collector.profile->start_ns);
   }
   collector.armed = true;
   pthread_cond_broadcast(&collector.wake);
   while (!collector.stopping) {
     collect();
-    wait_a_round();
+    pthread_mutex_unlock(&collector.lock);
+    pm__reporter_write(); /* may wait for a slow reader: with no lock held */
+    pthread_mutex_lock(&collector.lock);
+    if (!collector.stopping) wait_a_round();
   }
   finish();
   pthread_mutex_unlock(&collector.lock);
@@ -184,6 +136,7 @@ int pm__collector_start(struct pm_profile *profile) {
   pthread_cond_init(&collector.wake, &attributes);
   pthread_condattr_destroy(&attributes);
   collector.profile = profile;
+  pm__books_open(PM_BOOK_SESSION, profile);
   collector.stopping = collector.armed = false;
   collector.next_scan = 0;
   int error = create_thread();
@@ -200,21 +153,15 @@ void pm__collector_stop(void) {
   collector.running = false;
 }
 
-static void rename_thread(void *context, struct pm_sampled *sampled) {
-  (void)context;
-  if (sampled->owner == NULL || row_of(sampled) == 0) return;
-  pm__sampler_copy_name(sampled, collector.profile->threads[row_of(sampled)].name);
-}
-
-void pm__collector_rename(void) { pm__sampler_each(rename_thread, NULL); }
+void pm__collector_rename(void) { pm__books_rename(PM_BOOK_SESSION); }
 
 void pm__collector_lock(void) {
   pthread_mutex_lock(&collector.lock);
   if (!collector.running) return;
   uint64_t now = pm__clock_monotonic();
-  pm__sampler_each(drain_thread, NULL);
+  pm__books_drain();
   roll(now);
-  settle_all(slack_of_live());
+  pm__books_settle(PM_BOOK_SESSION, slack_of_live());
 }
 
 void pm__collector_unlock(void) { pthread_mutex_unlock(&collector.lock); }

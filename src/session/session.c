@@ -10,6 +10,7 @@
 #include "python/python.h"
 #include "sampler/sampler.h"
 #include "session/collector.h"
+#include "session/reporter.h"
 #include "unwind/unwind.h"
 
 /*
@@ -51,7 +52,25 @@ static void unlock_session(void) {
 
 struct settings {
   uint32_t rate_hz, flags, max_threads;
+  struct pm_reporter_options report;
 };
+
+enum { REPORT_TOP_DEFAULT = 20, EVERY_MS_MIN = 100, EVERY_MS_MAX = 86400000 };
+
+static bool read_report(const struct pyrometer_options *given, struct settings *settings) {
+  settings->report = (struct pm_reporter_options){
+      .every_ms = given->report_every_ms,
+      .top = given->report_top == 0 ? REPORT_TOP_DEFAULT : given->report_top,
+      .fd = given->report_fd == 0 ? 2 : given->report_fd,
+      .json = (given->flags & PYROMETER_REPORT_JSON) != 0,
+      .sink = given->report_sink,
+      .context = given->report_context,
+      .rate_hz = settings->rate_hz,
+  };
+  bool off = settings->report.every_ms == 0;
+  return off || (settings->report.every_ms >= EVERY_MS_MIN &&
+                 settings->report.every_ms <= EVERY_MS_MAX && settings->report.top <= 1000);
+}
 
 /* Fields beyond the caller's size keep their defaults. */
 static int read_options(const struct pyrometer_options *options, struct settings *settings) {
@@ -65,8 +84,10 @@ static int read_options(const struct pyrometer_options *options, struct settings
   settings->rate_hz = given.rate_hz == 0 ? PM_RATE_DEFAULT : given.rate_hz;
   settings->max_threads = given.max_threads == 0 ? PM_PYTHON_THREADS_DEFAULT : given.max_threads;
   settings->flags = given.flags;
-  bool allowed = settings->rate_hz <= PM_RATE_MAX && settings->max_threads <= 65536 &&
-                 (settings->flags & ~(uint32_t)PYROMETER_NO_PYTHON) == 0;
+  bool allowed =
+      settings->rate_hz <= PM_RATE_MAX && settings->max_threads <= 65536 &&
+      (settings->flags & ~(uint32_t)(PYROMETER_NO_PYTHON | PYROMETER_REPORT_JSON)) == 0 &&
+      read_report(&given, settings);
   return allowed ? PYROMETER_OK : PYROMETER_E_OPTION;
 }
 
@@ -81,6 +102,7 @@ static void after_fork_in_child(void) {
   pm__unwind_forked();
   pm__sampler_forked();
   pm__collector_forked();
+  pm__reporter_forked();
   pthread_mutex_init(&session.lock, NULL);
   atomic_store(&session.holder, 0);
   session.state = IDLE;
@@ -122,6 +144,7 @@ static void start_python(const struct settings *settings) {
       .walk_here = pm__unwind_here,
       .function_at = function_at,
       .name_thread = pm__sampler_name,
+      .in_forked_child = pm__arm_in_child,
   };
   if (settings->flags & PYROMETER_NO_PYTHON) {
     pm__python_reset();
@@ -139,6 +162,7 @@ static int start_session(const struct settings *settings) {
   if (error == PYROMETER_OK) {
     pm__sampler_register();
     start_python(settings);
+    pm__reporter_configure(&settings->report);
     error = pm__collector_start(&session.profile);
   }
   if (error != PYROMETER_OK) {

@@ -7,6 +7,9 @@
 
 #include "profile/profile.h"
 
+/* In a forked child at its first Python event: reports there too when armed so. */
+void pm__arm_in_child(void);
+
 /* The diagnostics object of the design, section 6; NULL when memory is short. Caller holds the profile. */
 json_t *pm__diagnostics_make(const struct pm_profile *profile);
 

@@ -91,6 +91,7 @@ static void take_sample(struct pm_thread *thread, const void *ucontext) {
   take_native(thread, record, ucontext);
   take_python(thread, record);
   record->weight = weight;
+  record->cpu = now;
   record->time = pm__clock_monotonic();
   record->size = (uint32_t)(sizeof(struct pm_record) + record->native_count * 16u +
                             record->python_count * sizeof(struct pm_shadow_frame));

@@ -15,6 +15,7 @@ struct pm_record {
   uint32_t flags;
   uint64_t time;   /* CLOCK_MONOTONIC, ns */
   uint64_t weight; /* CPU of the thread since its last sample, ns */
+  uint64_t cpu;    /* CPU clock of the thread at the sample, ns */
   uint16_t native_count;
   uint16_t native_split;
   uint16_t python_count;

@@ -13,6 +13,7 @@ and tested where they are there. PYROMETER_TEST_PYTHONS="3.12 3.15" asks for oth
 Marks, for a test or a whole file:
   usual_pythons    3.12 and 3.13 are enough, nothing here depends on the interpreter
   every_python     but this test runs on all of them all the same
+  long             storms and long runs, left to `make test-long`
 """
 
 from __future__ import annotations
@@ -63,6 +64,7 @@ def pytest_report_header() -> str:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "usual_pythons: runs on 3.12 and 3.13 only")
+    config.addinivalue_line("markers", "long: storms and long runs, for make test-long")
     config.addinivalue_line("markers", "every_python: runs on all, whatever the file's mark says")
 
 

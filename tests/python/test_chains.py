@@ -12,6 +12,8 @@ import pytest
 from chains_judge import CUT_SHORT, IMPOSSIBLE, WHOLE, judge
 from conftest import Python
 
+pytestmark = pytest.mark.long
+
 CHAINS = Path(__file__).with_name("programs") / "chains.py"
 SECONDS = 5
 

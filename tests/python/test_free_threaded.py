@@ -15,6 +15,8 @@ import collapsed
 import pytest
 from conftest import Python
 
+pytestmark = pytest.mark.long
+
 PROGRAMS = Path(__file__).with_name("programs")
 NO_GIL = "import sysconfig; print(bool(sysconfig.get_config_var('Py_GIL_DISABLED')))"
 

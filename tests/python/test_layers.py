@@ -18,7 +18,10 @@ MAY_INCLUDE = {
     "symbol": {"base"},
     "profile": {"base", "signal", "unwind", "python", "symbol"},
     "export": {"base", "profile"},
-    "session": {"base", "signal", "sampler", "unwind", "python", "symbol", "profile", "export"},
+    "report": {"base", "profile"},
+    "session": {
+        *("base", "signal", "sampler", "unwind", "python", "symbol", "profile", "export", "report"),
+    },
 }
 
 

@@ -21,6 +21,8 @@ import extras
 import pytest
 from conftest import BUILD, ROOT, Python
 
+pytestmark = pytest.mark.long
+
 MATRIX = Path(__file__).parent / "programs" / "matrix.py"
 ORACLE = BUILD / "oracle"
 PACKAGE = BUILD / "oracle-package"

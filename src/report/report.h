@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * report: one interval's profile as rows for the service's own log.
+ * Called by: session (collector thread). Locks: none. Needs no GIL and no Python
+ * thread, so it works while one of those sits on the GIL for ever.
+ */
+#ifndef PM_REPORT_REPORT_H
+#define PM_REPORT_REPORT_H
+
+#include "base/base.h"
+#include "profile/view.h"
+
+enum { PM_REPORT_ROW_MAX = 4096 }; /* bytes with the line break: what a pipe takes in one piece */
+
+/* Takes one row, which ends with a line break and holds no other. */
+typedef void (*pm_report_sink)(void *context, const char *row, size_t size);
+
+struct pm_report {
+  const struct pm_view *view; /* of the interval */
+  uint32_t window;            /* 1, 2, ... */
+  uint32_t top;               /* rows of functions */
+  double attributed;          /* part of the samples that have Python frames, 0 to 1 */
+  uint64_t dropped;           /* rows that could not be written so far */
+};
+
+/*
+ * The rows of a report: the process, its threads, the number of functions, the
+ * top functions by self time. An idle process gets the first row only.
+ */
+void pm__report_text(const struct pm_report *report, pm_report_sink sink, void *context);
+/* The same as JSON objects, one a row. */
+void pm__report_json(const struct pm_report *report, pm_report_sink sink, void *context);
+
+/* What both formats show, chosen once. */
+struct pm_report_choice {
+  const struct pm_view_frame **functions; /* most self time first */
+  uint32_t function_count;
+  uint32_t active;  /* Python functions that were called or sampled */
+  uint32_t threads; /* of view->threads, from the first */
+  uint64_t rest_ns; /* CPU of the threads that are not shown */
+  bool idle;
+};
+/* False when memory is short. Free functions with free(). */
+bool pm__report_choose(const struct pm_report *report, struct pm_report_choice *choice);
+
+/*
+ * Writes a row to a descriptor in one write(2). A reader that is slow gets
+ * `patience_ms`, then the row is dropped, so no row is ever half written. False
+ * when it was dropped.
+ */
+bool pm__report_write(int fd, const char *row, size_t size, int patience_ms);
+
+#endif /* PM_REPORT_REPORT_H */
