@@ -95,11 +95,14 @@ def test_top_and_calls_that_are_estimated() -> None:
 
 def test_native_only_says_why() -> None:
     python = {**PYTHON, "version": "3.11.7", "state": "native-only", "reason": "3.12 is required"}
-    lines = render(summary(python=python), [], top=1, width=100).splitlines()
+    none = {"stored": 389, "samples_attributed": 0}
+    lines = render(summary(python=python, diagnostics=none), [], top=1, width=100).splitlines()
     assert lines[:2] == [
         "pyrometer: 4.000 s of CPU in 4.500 s, Python 3.11.7",
         "no Python frames, native ones only: 3.12 is required",
     ]
+    lines = render(summary(python=python), [], top=1, width=100).splitlines()
+    assert lines[1] == "Python frames at first, then native ones only: 3.12 is required"
 
 
 def test_free_threaded_is_named() -> None:
@@ -125,7 +128,7 @@ def test_nothing_sampled_says_so_in_words() -> None:
 
 def test_threads_that_were_not_sampled_and_many_threads() -> None:
     threads = [thread(f"worker-{i}", 100 + i, i, i) for i in range(14)]
-    threads[13]["reason"] = "no timer was left"
+    threads[13].update(reason="no timer was left", sampled_s=0.0)
     lines = render(summary(threads=threads), [], top=1, width=100).splitlines()
     start = lines.index(" CPU s  sampled  tid  thread")
     assert lines[start + 1] == "13.000        -  113  worker-13: no timer was left"
