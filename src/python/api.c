@@ -3,9 +3,10 @@
 #include "python/api.h"
 
 #include <dlfcn.h>
-#include <link.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/loader.h"
 
 struct pm_api pm__api;
 
@@ -58,7 +59,7 @@ static void *find_private_python(void) {
   static _Atomic(void *) kept;
   if (kept != NULL) return kept;
   struct objects objects = {.count = 0};
-  dl_iterate_phdr(note_object, &objects);
+  pm__loader_each(note_object, &objects);
   for (size_t i = 0; i < objects.count; i++) {
     if (kept == NULL) kept = handle_if_python(objects.names[i]);
     free(objects.names[i]);

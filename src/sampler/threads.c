@@ -454,6 +454,7 @@ struct pm_sampler_facts pm__sampler_facts(void) {
 }
 
 void pm__sampler_forked(void) {
+  lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
   atomic_store(&pm__signal_state.active, false);
   state.started = state.armed = false;
   pm__threads_forked();

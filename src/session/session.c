@@ -6,6 +6,7 @@
 #include <pyrometer.h>
 #include <string.h>
 
+#include "base/loader.h"
 #include "export/export.h"
 #include "python/python.h"
 #include "sampler/sampler.h"
@@ -94,10 +95,11 @@ static int read_options(const struct pyrometer_options *options, struct settings
 /*
  * The child has no timer and no collector; what the parent had under way is left
  * as it is, unread and unfreed: another thread may have been in the middle of it.
- * So no lock is taken before the fork, and none could be: from 3.13 on CPython forks
- * with all threads stopped, one of which may hold it.
+ * So none of our locks is taken before the fork, and none could be: from 3.13 on CPython
+ * forks with all threads stopped, one of which may hold it. The loader's is (loader.h).
  */
 static void after_fork_in_child(void) {
+  pm__loader_forked();
   pm__python_forked();
   pm__unwind_forked();
   pm__sampler_forked();
@@ -108,7 +110,9 @@ static void after_fork_in_child(void) {
   session.state = IDLE;
 }
 
-static void watch_forks(void) { pthread_atfork(NULL, NULL, after_fork_in_child); }
+static void watch_forks(void) {
+  pthread_atfork(pm__loader_before_fork, pm__loader_after_fork, after_fork_in_child);
+}
 
 static bool function_at(uintptr_t pc, uintptr_t *start) {
   struct pm_location at = pm__unwind_locate(pc);

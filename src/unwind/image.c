@@ -6,10 +6,11 @@
  */
 #include "unwind/image.h"
 
-#include <link.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+
+#include "base/loader.h"
 
 enum { FIRST_IMAGES = 128, FIRST_NAMES = 1 << 14, TRIES = 8 };
 
@@ -29,7 +30,7 @@ static int take_counts(struct dl_phdr_info *info, size_t size, void *context) {
 
 bool pm__image_counts(struct pm_load_counts *counts) {
   *counts = (struct pm_load_counts){0, 0};
-  dl_iterate_phdr(take_counts, counts);
+  pm__loader_each(take_counts, counts);
   return counts->adds != 0;
 }
 
@@ -114,7 +115,7 @@ int pm__image_scan(struct pm_image_list *list) {
   for (unsigned i = 0; i < TRIES; i++) {
     if (!reserve(list, images, names)) break;
     struct scan scan = {.list = list};
-    dl_iterate_phdr(take_image, &scan);
+    pm__loader_each(take_image, &scan);
     if (scan.images <= images && scan.names <= names) return 0;
     images = scan.images * 2; /* more may come before the next try */
     names = scan.names * 2;
@@ -140,5 +141,5 @@ static int is_same(struct dl_phdr_info *info, size_t size, void *context) {
 
 bool pm__image_present(const struct pm_image *image) {
   struct pm_image wanted = *image;
-  return dl_iterate_phdr(is_same, &wanted) != 0;
+  return pm__loader_each(is_same, &wanted) != 0;
 }

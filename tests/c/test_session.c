@@ -3,6 +3,7 @@
  * The public interface from several threads, in a process without Python: one session
  * at a time, every answer one that the header names.
  */
+#include <link.h>
 #include <pthread.h>
 #include <pyrometer.h>
 #include <stdatomic.h>
@@ -10,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/loader.h"
 #include "check.h"
 
 /* The allocators of the sanitizers keep their locks over a fork: the child would wait for ever. */
@@ -19,7 +21,7 @@
 #define CAN_FORK 1
 #endif
 
-enum { THREADS = 4, ROUNDS = 30 };
+enum { THREADS = 4, ROUNDS = 30, FORKS = 300 };
 
 static _Atomic int running;
 static _Atomic int most, sessions, refused, strange;
@@ -100,18 +102,33 @@ static void *start_and_stop(void *argument) {
   return argument;
 }
 
-/* Whatever the other thread was in the middle of, the child can have a session of its own. */
+static int find_nothing(struct dl_phdr_info *info, size_t size, void *context) {
+  (void)info, (void)size, (void)context;
+  return 0;
+}
+
+static void *read_loader(void *argument) {
+  while (!atomic_load(&forks_over)) pm__loader_each(find_nothing, NULL);
+  return argument;
+}
+
+/*
+ * Whatever other threads were in the middle of, the child can have a session of its
+ * own, and use the loader.
+ */
 static void test_forks(void) {
-  pthread_t other;
+  pthread_t other, reader;
   pthread_create(&other, NULL, start_and_stop, NULL);
-  for (int i = 0; i < 20; i++) {
+  pthread_create(&reader, NULL, read_loader, NULL);
+  for (int i = 0; i < FORKS; i++) {
     int status = -1;
-    usleep(700);
+    usleep((useconds_t)(i % 50 * 20));
     pid_t child = fork();
     if (child == 0) {
       alarm(20); /* a child that hangs is a child that fails */
       size_t bytes = 0;
-      bool good = pyrometer_start(NULL) == PYROMETER_OK && pyrometer_stop() == PYROMETER_OK &&
+      bool good = dl_iterate_phdr(find_nothing, NULL) == 0 &&
+                  pyrometer_start(NULL) == PYROMETER_OK && pyrometer_stop() == PYROMETER_OK &&
                   pyrometer_snapshot(swallow, &bytes) == PYROMETER_OK;
       _exit(good ? 0 : 1);
     }
@@ -120,6 +137,7 @@ static void test_forks(void) {
   }
   atomic_store(&forks_over, true);
   pthread_join(other, NULL);
+  pthread_join(reader, NULL);
   CHECK_EQ_INT(pyrometer_reset(), PYROMETER_OK);
 }
 
