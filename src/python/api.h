@@ -64,6 +64,10 @@ enum {
   F(0, void, PyThreadState_DeleteCurrent, (void))                                            \
   F(0, void *, PyThreadState_GetInterpreter, (void *))                                       \
   F(1, void *, PyThreadState_GetUnchecked, (void))   /* 3.13 */                              \
+  F(1, void *, PyInterpreterState_ThreadHead, (void *))                                      \
+  F(1, void *, PyThreadState_Next, (void *))                                                 \
+  F(1, PyObject *, PyThreadState_GetFrame, (void *))                                         \
+  F(1, void, PyUnstable_GC_VisitObjects, (int (*)(PyObject *, void *), void *))              \
   F(1, void *, _PyThreadState_UncheckedGet, (void)) /* its name up to 3.12 */                \
   F(0, int, Py_AddPendingCall, (int (*)(void *), void *))                                    \
   F(0, void, Py_IncRef, (PyObject *))                                                        \

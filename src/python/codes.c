@@ -137,13 +137,11 @@ static void text_attribute(PyObject *object, const char *attribute, char out[PM_
 }
 
 /* The module is where the function's globals are, which the code object does not know. */
-static void module_of_frame(PyObject *frame, char out[PM_INTERN_MAX]) {
+static void module_of_globals(PyObject *globals, char out[PM_INTERN_MAX]) {
   out[0] = '\0';
-  PyObject *globals = pm__api.PyFrame_GetGlobals(frame);
-  PyObject *name = globals == NULL ? NULL : pm__api_dict_get_string(globals, "__name__");
+  PyObject *name = pm__api_dict_get_string(globals, "__name__");
   pm__api_text(name, out, PM_INTERN_MAX);
   pm__api_release(name);
-  pm__api_release(globals);
 }
 
 /* Code that no frame runs (Cython's): "folder/thing.pyx" is most likely the module `thing`. */
@@ -155,12 +153,12 @@ static void module_of_file(const char *file, char out[PM_INTERN_MAX]) {
   out[size] = '\0';
 }
 
-static void read_names(PyObject *code, PyObject *frame, struct names *names) {
+static void read_names(PyObject *code, PyObject *globals, struct names *names) {
   text_attribute(code, "co_filename", names->file);
   text_attribute(code, "co_name", names->name);
   text_attribute(code, "co_qualname", names->qualname);
-  if (frame != NULL) {
-    module_of_frame(frame, names->module);
+  if (globals != NULL) {
+    module_of_globals(globals, names->module);
   } else {
     module_of_file(names->file, names->module);
   }
@@ -169,12 +167,12 @@ static void read_names(PyObject *code, PyObject *frame, struct names *names) {
   if (names->qualname[0] == '\0') memcpy(names->qualname, names->name, sizeof names->name);
 }
 
-uint32_t pm__codes_id(PyObject *code, PyObject *frame) {
+uint32_t pm__codes_id(PyObject *code, PyObject *globals) {
   uint32_t id = 0;
   if (!look_up(code, &id)) {
     struct names names;
     bool taken = false;
-    read_names(code, frame, &names);
+    read_names(code, globals, &names);
     pm__api.Py_IncRef(code); /* before others can find it */
     pthread_mutex_lock(&registry.lock);
     id = insert(code, &names, &taken);

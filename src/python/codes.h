@@ -7,11 +7,11 @@
 
 /*
  * The id of a code object, registered at its first sight: it is then kept alive
- * until the registry is cleared, so that its address keeps its meaning. `frame`
- * is a frame that runs it, for its module's name, or NULL. 0: refused (full, or
+ * until the registry is cleared, so that its address keeps its meaning. `globals`
+ * are those of a frame that runs it, for its module's name, or NULL. 0: refused (full, or
  * an earlier registration failed). Calls Python's C API; keeps no exception.
  */
-uint32_t pm__codes_id(PyObject *code, PyObject *frame);
+uint32_t pm__codes_id(PyObject *code, PyObject *globals);
 
 /* The id of a code that is registered, else 0. Any thread. */
 uint32_t pm__codes_find(const void *code);

@@ -8,31 +8,17 @@
 #include "python/stack.h"
 #include "python/state.h"
 
-struct walked {
-  const void *code; /* alive while its frame stands, which the walk has seen */
-  uint32_t id;
-  bool suspends;
-};
-
-/* A walk goes from the leaf outward and does not know its length: it keeps both ends. */
-struct walk {
-  struct walked leaf[PM_SHADOW_TAIL]; /* the innermost, in walk order */
-  struct walked root[PM_SHADOW_ROOT]; /* the outermost: step k at k % ROOT */
-  uint32_t total;
-  PyObject *outermost; /* new reference to the last frame, NULL when cut by the limit */
-};
-
 /* co_flags: CO_GENERATOR, CO_COROUTINE, CO_ASYNC_GENERATOR (Include/cpython/code.h). */
 static bool code_suspends(PyObject *code) {
   return (pm__api_integer_attribute(code, "co_flags", 0) & (0x20 | 0x80 | 0x200)) != 0;
 }
 
-struct pm_code_entry *pm__seed_entry(struct pm_python_thread *thread, PyObject *code,
-                                     PyObject *frame) {
+struct pm_code_entry *pm__seed_entry_in(struct pm_python_thread *thread, PyObject *code,
+                                        PyObject *globals) {
   struct pm_code_entry *entry = pm__local_entry(thread, code);
   if (entry->code != code) {
     pm__stack_count(&thread->cache_misses);
-    entry->id = pm__codes_id(code, frame);
+    entry->id = pm__codes_id(code, globals);
     entry->calls = pm__local_cell(thread, entry->id);
     entry->suspends = code_suspends(code);
     entry->start = -1;
@@ -44,21 +30,31 @@ struct pm_code_entry *pm__seed_entry(struct pm_python_thread *thread, PyObject *
   return entry;
 }
 
-static void note(struct walk *walk, const struct pm_code_entry *entry) {
-  struct walked step = {entry->code, entry->id, entry->suspends};
+struct pm_code_entry *pm__seed_entry(struct pm_python_thread *thread, PyObject *code,
+                                     PyObject *frame) {
+  struct pm_code_entry *entry = pm__local_entry(thread, code);
+  if (entry->code == code) return entry;
+  PyObject *globals = frame == NULL ? NULL : pm__api.PyFrame_GetGlobals(frame);
+  entry = pm__seed_entry_in(thread, code, globals);
+  pm__api_release(globals);
+  return entry;
+}
+
+void pm__seed_note(struct pm_seed_walk *walk, const struct pm_code_entry *entry) {
+  struct pm_seed_step step = {entry->code, entry->id, entry->suspends};
   if (walk->total < PM_SHADOW_TAIL) walk->leaf[walk->total] = step;
   walk->root[walk->total % PM_SHADOW_ROOT] = step;
   walk->total++;
 }
 
 /* Takes over the reference to `frame`. */
-static void walk_frames(struct walk *walk, struct pm_python_thread *thread, PyObject *frame,
+static void walk_frames(struct pm_seed_walk *walk, struct pm_python_thread *thread, PyObject *frame,
                         uint32_t limit) {
   walk->total = 0;
   walk->outermost = NULL;
   while (frame != NULL) {
     PyObject *code = pm__api.PyFrame_GetCode(frame);
-    note(walk, pm__seed_entry(thread, code, frame));
+    pm__seed_note(walk, pm__seed_entry(thread, code, frame));
     pm__api.Py_DecRef(code);
     PyObject *back = walk->total < limit ? pm__api.PyFrame_GetBack(frame) : NULL;
     if (back == NULL && walk->total < limit) {
@@ -70,7 +66,7 @@ static void walk_frames(struct walk *walk, struct pm_python_thread *thread, PyOb
   }
 }
 
-static bool walk_self(struct walk *walk, struct pm_python_thread *thread, uint32_t limit) {
+static bool walk_self(struct pm_seed_walk *walk, struct pm_python_thread *thread, uint32_t limit) {
   PyObject *frame = pm__api.PyEval_GetFrame(); /* borrowed */
   if (frame == NULL) return false;
   pm__api.Py_IncRef(frame);
@@ -79,7 +75,7 @@ static bool walk_self(struct walk *walk, struct pm_python_thread *thread, uint32
 }
 
 /* The frame at a depth that is visible: near the root or near the leaf. */
-static struct walked walked_at(const struct walk *walk, uint32_t depth) {
+static struct pm_seed_step walked_at(const struct pm_seed_walk *walk, uint32_t depth) {
   uint32_t step = walk->total - 1 - depth;
   return depth < PM_SHADOW_ROOT ? walk->root[step % PM_SHADOW_ROOT] : walk->leaf[step];
 }
@@ -97,7 +93,7 @@ struct fit {
   bool deep_uneasy; /* one of the ring's frames is uneasy, or was and may be still */
 };
 
-static bool had_already(const struct fit *fit, uint32_t depth, struct walked step) {
+static bool had_already(const struct fit *fit, uint32_t depth, struct pm_seed_step step) {
   return fit->agreed && depth < fit->old_depth && pm__stack_holds(fit->shadow, depth) &&
          pm__local_is(fit->codes[pm__stack_slot(depth)], step.code);
 }
@@ -120,7 +116,7 @@ static void keep_code(struct fit *fit, uint32_t depth, const void *code, bool un
   if (uneasy && depth >= PM_SHADOW_ROOT) fit->deep_uneasy = true;
 }
 
-static uint32_t flags_of(const struct fit *fit, struct walked step) {
+static uint32_t flags_of(const struct fit *fit, struct pm_seed_step step) {
   uint32_t flags = PM_SHADOW_SEEDED;
   if (step.suspends || fit->waiting) flags |= PM_SHADOW_LOOSE;
   if (step.suspends && fit->thrown) flags |= PM_SHADOW_PASSED;
@@ -128,7 +124,7 @@ static uint32_t flags_of(const struct fit *fit, struct walked step) {
 }
 
 /* A deep frame that was not in its slot says nothing of those above it. */
-static void fit_frame(struct fit *fit, uint32_t depth, struct walked step) {
+static void fit_frame(struct fit *fit, uint32_t depth, struct pm_seed_step step) {
   if (had_already(fit, depth, step)) return;
   bool lost = fit->agreed && depth < fit->old_depth && !pm__stack_holds(fit->shadow, depth);
   /* Other frames in place of old ones are no awaiters that came back. */
@@ -140,7 +136,7 @@ static void fit_frame(struct fit *fit, uint32_t depth, struct walked step) {
 }
 
 /* Below the event's own frame first; whether they all agreed is what makes a resync. */
-static void fit_frames(struct fit *fit, const struct walk *walk, uint32_t end) {
+static void fit_frames(struct fit *fit, const struct pm_seed_walk *walk, uint32_t end) {
   uint32_t root = end < PM_SHADOW_ROOT ? end : PM_SHADOW_ROOT;
   fit->low = walk->total > PM_PYTHON_FRAMES ? walk->total - PM_SHADOW_TAIL : PM_SHADOW_ROOT;
   for (uint32_t d = 0; d < root; d++) fit_frame(fit, d, walked_at(walk, d));
@@ -159,7 +155,7 @@ void pm__seed_empty(struct pm_python_thread *thread) {
   finish(thread->shadow, 0, thread->session);
 }
 
-static void fit_shadow(struct fit *fit, const struct walk *walk, struct pm_seed_event event,
+static void fit_shadow(struct fit *fit, const struct pm_seed_walk *walk, struct pm_seed_event event,
                        bool fresh) {
   bool own_top = event.code != NULL && walked_at(walk, walk->total - 1).code == event.code;
   uint32_t below = own_top && event.entering ? walk->total - 1 : walk->total;
@@ -176,7 +172,7 @@ static void fit_shadow(struct fit *fit, const struct walk *walk, struct pm_seed_
 
 enum pm_seed_result pm__seed_self(struct pm_python_thread *thread, struct pm_seed_event event,
                                   bool fresh) {
-  struct walk walk;
+  struct pm_seed_walk walk;
   if (!walk_self(&walk, thread, UINT32_MAX)) return PM_SEED_NO_FRAMES;
   if (fresh) pm__names_tell_own(thread->tid, walk.outermost);
   pm__api_release(walk.outermost);
@@ -193,14 +189,16 @@ enum pm_seed_result pm__seed_self(struct pm_python_thread *thread, struct pm_see
   return walked_at(&walk, walk.total - 1).code == event.code ? PM_SEED_DONE : PM_SEED_OTHER_TOP;
 }
 
-void pm__seed_other(struct pm_python_thread *reader, struct pm_shadow *shadow, PyObject *frame) {
-  struct walk walk;
+void pm__seed_walk_from(struct pm_seed_walk *walk, struct pm_python_thread *reader,
+                        PyObject *frame) {
   pm__api.Py_IncRef(frame);
-  walk_frames(&walk, reader, frame, UINT32_MAX);
-  pm__api_release(walk.outermost);
+  walk_frames(walk, reader, frame, UINT32_MAX);
+}
+
+void pm__seed_other(struct pm_shadow *shadow, const struct pm_seed_walk *walk) {
   uint32_t live = atomic_load_explicit(&pm__python_session.live, memory_order_relaxed);
   struct fit fit = {.shadow = shadow, .session = live};
-  fit_shadow(&fit, &walk, (struct pm_seed_event){0}, true);
+  fit_shadow(&fit, walk, (struct pm_seed_event){0}, true);
 }
 
 const void *pm__seed_parent(void) {
@@ -219,7 +217,7 @@ const void *pm__seed_parent(void) {
  */
 void pm__seed_refill(struct pm_python_thread *thread, const void *leaving) {
   struct pm_shadow *shadow = thread->shadow;
-  struct walk walk;
+  struct pm_seed_walk walk;
   if (!walk_self(&walk, thread, PM_SHADOW_TAIL)) return;
   pm__api_release(walk.outermost);
   uint32_t depth = pm__stack_depth(shadow);
@@ -229,7 +227,7 @@ void pm__seed_refill(struct pm_python_thread *thread, const void *leaving) {
   pm__stack_rewrite_begin(shadow);
   for (uint32_t d = low; d < depth; d++) {
     uint32_t slot = pm__stack_slot(d);
-    struct walked step = walk.leaf[depth - d];
+    struct pm_seed_step step = walk.leaf[depth - d];
     shadow->frames[slot] =
         (struct pm_shadow_frame){.code = step.id, .flags = PM_SHADOW_SEEDED, .mark = 0};
     thread->codes[slot] = thread->deep_uneasy ? pm__local_uneasy(step.code) : step.code;

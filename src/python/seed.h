@@ -41,11 +41,37 @@ void pm__seed_refill(struct pm_python_thread *thread, const void *leaving);
 /* The code of the caller's second innermost frame, to be compared only; NULL without one. */
 const void *pm__seed_parent(void);
 
-/* Fills another thread's shadow from its innermost frame. That thread must not run Python meanwhile; `reader` is the caller's. */
-void pm__seed_other(struct pm_python_thread *reader, struct pm_shadow *shadow, PyObject *frame);
+struct pm_seed_step {
+  const void *code; /* alive while its frame stands, which the walk has seen */
+  uint32_t id;
+  bool suspends;
+};
 
-/* The id of a code for this thread: from its cache, else registered and cached. */
+/* A walk goes from the leaf outward and does not know its length: it keeps both ends. */
+struct pm_seed_walk {
+  struct pm_seed_step leaf[PM_SHADOW_TAIL]; /* the innermost, in walk order */
+  struct pm_seed_step root[PM_SHADOW_ROOT]; /* the outermost: step k at k % ROOT */
+  uint32_t total;
+  PyObject *outermost; /* new reference to the last frame, NULL when cut by the limit */
+};
+
+/* Appends a frame, the next one outward. */
+void pm__seed_note(struct pm_seed_walk *walk, const struct pm_code_entry *entry);
+
+/* All frames from `frame` outward; codes are registered by `reader`, the caller's. */
+void pm__seed_walk_from(struct pm_seed_walk *walk, struct pm_python_thread *reader,
+                        PyObject *frame);
+
+/* Fills another thread's shadow. That thread must not run Python meanwhile. AS-safe. */
+void pm__seed_other(struct pm_shadow *shadow, const struct pm_seed_walk *walk);
+
+/*
+ * The id of a code for this thread: from its cache, else registered and cached. `frame`
+ * or `globals` tell the module; NULL: not known.
+ */
 struct pm_code_entry *pm__seed_entry(struct pm_python_thread *thread, PyObject *code,
                                      PyObject *frame);
+struct pm_code_entry *pm__seed_entry_in(struct pm_python_thread *thread, PyObject *code,
+                                        PyObject *globals);
 
 #endif /* PM_PYTHON_SEED_H */

@@ -21,7 +21,7 @@ def leaf(number: int) -> int:
 
 
 def fail(number: int) -> int:
-    burn(0.001)
+    burn(0.004)
     raise KeyError(number)
 
 
