@@ -82,13 +82,16 @@ static inline PyObject *walk(enum pm_event kind, PyObject *const *args, uintptr_
   return pm__cold_event(kind, args, address);
 }
 
-/* The frame itself may have had no event. */
+/* The frame itself may have had no event, or one it had called may have left without. */
 static inline PyObject *unwind(enum pm_event kind, PyObject *const *args, uintptr_t address) {
   struct pm_python_thread *thread = pm__local_self;
   if (PM_UNLIKELY(!is_hot(thread))) return pm__cold_event(kind, args, address);
   const struct pm_code_entry *entry = pm__local_entry(thread, args[0]);
-  bool known =
-      entry->code == args[0] && !pm__local_may_be_untold(entry, pm__api.PyLong_AsLong(args[1]));
+  uintptr_t distance = thread->distance[kind];
+  uint64_t mark = distance == 0 ? 0 : address + distance;
+  bool known = entry->code == args[0] &&
+               !pm__local_may_be_untold(entry, pm__api.PyLong_AsLong(args[1])) &&
+               pm__local_may_run_top(thread, mark);
   return known ? leave(kind, args, address) : pm__cold_event(kind, args, address);
 }
 

@@ -129,6 +129,14 @@ static uint32_t id_of_event(struct pm_python_thread *thread, struct event *event
 }
 
 /*
+ * The exception of a tracer may have taken the place of the top's own UNWIND. The frame that
+ * unwinds now may be the one below, which runs the same code.
+ */
+static bool top_may_be_gone(struct pm_python_thread *thread, const struct event *event) {
+  return event->kind == PM_EVENT_UNWIND && !pm__local_may_run_top(thread, event->mark);
+}
+
+/*
  * The frame that unwinds may never have entered: where a tracer, another tool or
  * (from 3.13 on) a signal raises an exception just before our START or RESUME, there
  * is none. Only where a code calls itself can the top of the stack hide that.
@@ -173,7 +181,7 @@ static bool has_other_parent(struct pm_python_thread *thread, const struct event
 static bool is_doubtful(struct pm_python_thread *thread, const struct event *event) {
   if (thread->doubtful || event->kind == PM_EVENT_THROW) return true;
   if (is_entering(event->kind)) return has_other_parent(thread, event);
-  return !top_is(thread, event) || may_be_untold(thread, event);
+  return !top_is(thread, event) || top_may_be_gone(thread, event) || may_be_untold(thread, event);
 }
 
 static uint64_t resyncs_of(const struct pm_python_thread *thread) {

@@ -105,6 +105,15 @@ static inline uint64_t pm__local_outer(const struct pm_python_thread *thread) {
   return depth == 0 ? 0 : thread->shadow->frames[pm__stack_slot(depth - 1)].mark;
 }
 
+/*
+ * Can the innermost frame of the shadow be one that the native frame at `mark` runs? Where
+ * code calls itself through C that alone tells a frame from the one that called it.
+ */
+static inline bool pm__local_may_run_top(const struct pm_python_thread *thread, uint64_t mark) {
+  uint64_t top = pm__local_outer(thread);
+  return mark == 0 || top == 0 || top == mark;
+}
+
 /* May the frame that unwinds, at the instruction at `offset`, never have entered? */
 static inline bool pm__local_may_be_untold(const struct pm_code_entry *entry, long offset) {
   enum { NEAR = 4 }; /* bytes: the instruction and what the interpreter keeps behind it */

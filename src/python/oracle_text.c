@@ -64,6 +64,21 @@ static void put_shown(struct writer *writer, const struct pm_oracle_shown *shown
   put_ids(writer, ids, written);
 }
 
+/* The outermost frame in which the two differ, unless what differs is left out. */
+static void put_difference(struct writer *writer, const void *const *codes, uint32_t count,
+                           const struct pm_oracle_shown *shown) {
+  for (uint32_t i = 0; i < shown->count; i++) {
+    uint32_t at = i < shown->split ? i : i + shown->skipped;
+    uint32_t id = at < count ? pm__codes_find(codes[count - 1 - at]) : 0;
+    if (shown->frames[i].code == id) continue;
+    put(writer, "\nat depth %u: true", at);
+    put_code(writer, id);
+    put(writer, ", shown");
+    put_code(writer, shown->frames[i].code);
+    return;
+  }
+}
+
 void pm__oracle_note(enum pm_event kind, const void *const *codes, uint32_t count,
                      const struct pm_oracle_shown *shown) {
   static const char *const names[PM_EVENT_KINDS] = {
@@ -76,6 +91,7 @@ void pm__oracle_note(enum pm_event kind, const void *const *codes, uint32_t coun
   put(&writer, "%s ", names[kind]);
   put_true(&writer, codes, count);
   put_shown(&writer, shown);
+  put_difference(&writer, codes, count, shown);
   atomic_store(&kept.ready[at], 1);
 }
 

@@ -50,4 +50,12 @@ bool pm__report_choose(const struct pm_report *report, struct pm_report_choice *
  */
 bool pm__report_write(int fd, const char *row, size_t size, int patience_ms);
 
+/*
+ * Around the rows of one report: processes that write to one descriptor, like the workers
+ * of a server, take turns, so that their reports do not mix. Whoever waited `patience_ms`
+ * writes all the same. In a forked child the turn is given back: it was the parent's.
+ */
+void pm__report_take_turn(int fd, int patience_ms);
+void pm__report_give_turn(void);
+
 #endif /* PM_REPORT_REPORT_H */

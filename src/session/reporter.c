@@ -90,6 +90,8 @@ static bool write_row(const char *row, size_t size) {
 /* A reader that does not take one row will not take the next ones either: no more waiting for it. */
 void pm__reporter_write(void) {
   bool taken = true;
+  if (reporter.used == 0) return;
+  if (reporter.options.sink == NULL) pm__report_take_turn(reporter.options.fd, PATIENCE_MS);
   for (size_t at = 0; at < reporter.used;) {
     size_t size;
     memcpy(&size, reporter.rows + at, sizeof size);
@@ -98,9 +100,11 @@ void pm__reporter_write(void) {
     at += sizeof size + size;
   }
   reporter.used = 0;
+  pm__report_give_turn();
 }
 
 void pm__reporter_forked(void) {
+  pm__report_give_turn();
   reporter.open = false;
   reporter.used = 0;
 }
