@@ -18,7 +18,7 @@ PACKAGE := pyproject.toml hatch_build.py README.md LICENSE $(wildcard licenses/*
 C_FILES = $(wildcard include/*.h src/*/*.[ch] tests/c/*.[ch] tests/gates/*.[ch] bench/*.[ch] bench/*/*.[ch])
 PYTHON_FILES = python hatch_build.py tests examples $(wildcard bench)
 
-.PHONY: help demo test test-long interpreters sanitize bench lint format build gate wheel install venv system \
+.PHONY: help demo test test-long interpreters sanitize tsan oracle bench lint format build gate wheel install venv system \
   clean FORCE
 
 help:
@@ -27,6 +27,8 @@ help:
 	@echo 'make interpreters  bring 3.13t, 3.14 and 3.15 to test on as well (a few minutes, once)'
 	@echo 'make test-long storms and long runs'
 	@echo 'make sanitize  the C tests under ASan and UBSan'
+	@echo 'make tsan      those with threads under TSan'
+	@echo 'make oracle    10 million events, the shadow stack compared with the frames (PYROMETER_ORACLE_EVENTS)'
 	@echo 'make bench     what a sample costs in the handler'
 	@echo 'make lint      formatting, types and warnings (make format: apply the formatting)'
 	@echo 'make wheel     build/wheel/pyrometer-*.whl'
@@ -58,8 +60,18 @@ sanitize: build-sanitize/build.ninja
 	UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
 	  meson test -C build-sanitize --no-rebuild --print-errorlogs
 
-bench: venv system
+tsan: build-tsan/build.ninja
+	ninja -C build-tsan --quiet
+	TSAN_OPTIONS=halt_on_error=1 \
+	  meson test -C build-tsan --no-rebuild --print-errorlogs --suite threads
+
+oracle: wheel
+	PYROMETER_ORACLE_EVENTS=$(or $(PYROMETER_ORACLE_EVENTS),1e7) \
+	  $(BIN)/python -m pytest -m long -s tests/python/test_oracle.py
+
+bench: wheel
 	PYTHON=$(BIN)/python bench/handler/run.sh build/bench
+	bench/chains/run.sh 10
 
 lint: venv
 	ruff check $(PYTHON_FILES)
@@ -101,6 +113,10 @@ build-sanitize/build.ninja: SETUP_FLAGS = -Db_sanitize=address,undefined -Db_lun
 build-sanitize/build.ninja: | venv system
 	@$(SETUP)
 
+build-tsan/build.ninja: SETUP_FLAGS = -Db_sanitize=thread -Db_lundef=false -Dc_args=-Wno-tsan
+build-tsan/build.ninja: | venv system
+	@$(SETUP)
+
 venv: $(VENV)/.ready
 $(VENV)/.ready: requirements-dev.txt tests/python/requirements.txt
 	python=$$(scripts/find-python) && "$$python" -m venv $(VENV)
@@ -111,6 +127,6 @@ system:
 	@scripts/system-packages --tests
 
 clean:
-	rm -rf build build-sanitize $(VENV)
+	rm -rf build build-sanitize build-tsan $(VENV)
 
 FORCE:

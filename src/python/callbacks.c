@@ -91,7 +91,7 @@ static inline PyObject *unwind(enum pm_event kind, PyObject *const *args, uintpt
   uint64_t mark = distance == 0 ? 0 : address + distance;
   bool known = entry->code == args[0] &&
                !pm__local_may_be_untold(entry, pm__api.PyLong_AsLong(args[1])) &&
-               pm__local_may_run_top(thread, mark);
+               pm__local_runs_top(thread, mark);
   return known ? leave(kind, args, address) : pm__cold_event(kind, args, address);
 }
 

@@ -133,7 +133,7 @@ static uint32_t id_of_event(struct pm_python_thread *thread, struct event *event
  * unwinds now may be the one below, which runs the same code.
  */
 static bool top_may_be_gone(struct pm_python_thread *thread, const struct event *event) {
-  return event->kind == PM_EVENT_UNWIND && !pm__local_may_run_top(thread, event->mark);
+  return event->kind == PM_EVENT_UNWIND && !pm__local_runs_top(thread, event->mark);
 }
 
 /*

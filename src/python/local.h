@@ -105,13 +105,22 @@ static inline uint64_t pm__local_outer(const struct pm_python_thread *thread) {
   return depth == 0 ? 0 : thread->shadow->frames[pm__stack_slot(depth - 1)].mark;
 }
 
+/* Does the innermost frame of the shadow run what the one below it runs? */
+static inline bool pm__local_recurs(const struct pm_python_thread *thread) {
+  uint32_t depth = pm__stack_depth(thread->shadow);
+  if (depth < 2 || !pm__stack_holds(thread->shadow, depth - 2)) return depth > PM_SHADOW_ROOT;
+  const struct pm_shadow_frame *frames = thread->shadow->frames;
+  return frames[pm__stack_slot(depth - 1)].code == frames[pm__stack_slot(depth - 2)].code;
+}
+
 /*
- * Can the innermost frame of the shadow be one that the native frame at `mark` runs? Where
+ * Is the innermost frame of the shadow the one that the native frame at `mark` runs? Where
  * code calls itself through C that alone tells a frame from the one that called it.
  */
-static inline bool pm__local_may_run_top(const struct pm_python_thread *thread, uint64_t mark) {
+static inline bool pm__local_runs_top(const struct pm_python_thread *thread, uint64_t mark) {
   uint64_t top = pm__local_outer(thread);
-  return mark == 0 || top == 0 || top == mark;
+  if (PM_LIKELY(top == mark) || mark == 0) return true;
+  return top == 0 && !pm__local_recurs(thread);
 }
 
 /* May the frame that unwinds, at the instruction at `offset`, never have entered? */
