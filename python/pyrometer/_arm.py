@@ -50,13 +50,13 @@ def arm_service(before: set[str]) -> None:
     loaded modules only those in `before` are left.
     """
     try:
-        from pyrometer._library import library
+        from pyrometer._call import function
 
-        armed = library().arm()
+        armed = function("pyrometer_arm")()
         if armed > 0 and not armed & CHILDREN:
             os.environ.pop(SERVICE, None)
         if armed >> SIGNAL_SHIFT > 0:
-            _toggle_by(armed >> SIGNAL_SHIFT, library().toggle)
+            _toggle_by(armed >> SIGNAL_SHIFT, function("pyrometer_toggle"))
     except Exception as error:  # noqa: BLE001 - whatever it is, the service goes on
         os.write(2, f"pyrometer: not profiled: {error}\n".encode(errors="backslashreplace"))
     finally:
@@ -64,7 +64,7 @@ def arm_service(before: set[str]) -> None:
             del sys.modules[name]
 
 
-def _toggle_by(number: int, toggle: Callable[[], None]) -> None:
+def _toggle_by(number: int, toggle: Callable[[], int]) -> None:
     import signal
 
     signal.signal(number, lambda _number, _frame: toggle())

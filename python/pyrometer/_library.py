@@ -9,7 +9,12 @@ from __future__ import annotations
 import ctypes
 import os
 
-PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "libpyrometer.so")  # noqa: PTH100, PTH118, PTH120 - pathlib is not loaded into the program
+from pyrometer import _call
+from pyrometer._call import PATH as PATH
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 # The exception column of PYROMETER_ERROR_MAP; a test compares it with the header.
 EXCEPTIONS: dict[int, type[Exception]] = {
@@ -63,9 +68,9 @@ _SIGNATURES = {
 class Library:
     """The one profiler of this process."""
 
-    def __init__(self, path: str = PATH) -> None:
+    def __init__(self) -> None:
         """Loads the library: OSError when that cannot be done."""
-        self._calls = ctypes.CDLL(path, use_errno=True)
+        self._calls = ctypes.CDLL(_call.place(), use_errno=True)
         for name, (result, arguments) in _SIGNATURES.items():
             function = getattr(self._calls, name)
             function.restype = result
@@ -79,13 +84,10 @@ class Library:
         options = _Options(ctypes.sizeof(_Options), rate, 0, max_threads)
         self._check(self._calls.pyrometer_start(ctypes.byref(options)))
 
-    def arm(self) -> int:
-        """pyrometer_arm: 0 when PYROMETER is not set, negative when it has said why not."""
-        return int(self._calls.pyrometer_arm())
-
-    def toggle(self) -> None:
-        """Stops the log report, or starts it again."""
-        self._check(self._calls.pyrometer_toggle())
+    def function(self, name: str) -> Callable[[], int]:
+        """A function that takes nothing and gives an int, as it is."""
+        found: Callable[[], int] = getattr(self._calls, name)
+        return found
 
     def stop(self) -> None:
         self._check(self._calls.pyrometer_stop())

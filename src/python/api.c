@@ -67,8 +67,10 @@ static void *find_private_python(void) {
   return kept;
 }
 
+bool pm__api_is_global(void) { return dlsym(RTLD_DEFAULT, "Py_IsInitialized") != NULL; }
+
 void *pm__api_symbol(const char *name) {
-  if (dlsym(RTLD_DEFAULT, "Py_IsInitialized") != NULL) return dlsym(RTLD_DEFAULT, name);
+  if (pm__api_is_global()) return dlsym(RTLD_DEFAULT, name);
   void *python = find_private_python();
   return python == NULL ? NULL : dlsym(python, name);
 }

@@ -142,6 +142,8 @@ extern struct pm_api pm__api;
 /* The immortal None, new references to which need no counting. */
 static inline PyObject *pm__api_none(void) { return pm__api._Py_NoneStruct; }
 
+/* Does a plain look-up find CPython? Where it is a plugin's private library it does not. */
+bool pm__api_is_global(void);
 /* Looks everything up again. The first missing name, or NULL; "Py_IsInitialized": no CPython here. */
 const char *pm__api_load(void);
 

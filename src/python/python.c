@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "python/api.h"
+#include "python/arrival.h"
 #include "python/calibrate.h"
 #include "python/callable.h"
 #include "python/category.h"
@@ -37,13 +38,18 @@ static struct {
   bool free_threaded;
   uint32_t sessions; /* numbers given so far */
   bool watching_exit;
+  bool put_off; /* to when the interpreter lets us in */
+  bool guest; /* the thread that attaches is none of the program's */
   _Atomic bool entered; /* between a start that reached the interpreter and its stop */
   _Atomic bool had_others; /* subinterpreters were seen in this session */
   uint64_t live_ns;        /* when the session went live */
 } status;
 
+static const char no_python[] = "there is no CPython in this process";
+
 static enum pm_python_state end_as(enum pm_python_state state, const char *reason) {
   status.state = state;
+  status.put_off = false;
   if (reason != status.reason) snprintf(status.reason, sizeof status.reason, "%s", reason);
   return state;
 }
@@ -65,14 +71,25 @@ static bool is_supported(void) {
   return major > 3 || (major == 3 && minor >= 12);
 }
 
-static void find_stdlib(void) {
-  char file[4096];
-  PyObject *path = pm__api_module_item("os", "__file__");
-  bool found = pm__api_text(path, file, sizeof file);
+/* The folder `levels` above a module's file. */
+static bool find_folder(const char *module, int levels, char *out, size_t size) {
+  PyObject *path = pm__api_module_item(module, "__file__");
+  bool found = pm__api_text(path, out, size);
   pm__api_release(path);
-  char *slash = found ? strrchr(file, '/') : NULL;
-  if (slash != NULL) *slash = '\0';
-  pm__category_set_stdlib(slash != NULL ? file : "");
+  for (int i = 0; i < levels && found; i++) {
+    char *slash = strrchr(out, '/');
+    found = slash != NULL;
+    if (found) *slash = '\0';
+  }
+  return found;
+}
+
+/* Very early, or without `site`, `os` may not be there; `encodings` always is. */
+static void find_stdlib(void) {
+  char folder[4096];
+  bool found = find_folder("os", 1, folder, sizeof folder) ||
+               find_folder("encodings", 2, folder, sizeof folder);
+  pm__category_set_stdlib(found ? folder : "");
 }
 
 void pm__python_go_off(void) {
@@ -116,7 +133,7 @@ static void note_loss(void) {
            (double)(loss.ns - status.live_ns) / 1e9);
 }
 
-/* `visiting`: the caller runs in a subinterpreter, and its frames are not those of this visit. */
+/* `visiting`: the caller's frames are not those of this visit: it runs in a subinterpreter, or is ours. */
 static enum pm_python_state attach(bool visiting) {
   if (pm__jit_is_on() || pm__jit_is_wanted()) {
     return end_as(PM_PYTHON_NATIVE_ONLY, PM_JIT_REASON);
@@ -140,12 +157,17 @@ static enum pm_python_state attach(bool visiting) {
   return end_as(PM_PYTHON_ATTRIBUTED, "");
 }
 
+/* What a forked child has of its parent's is let go unread. */
+static void forget_counts(void) {
+  pm__codes_clear(false);
+  pm__counters_reset();
+}
+
 /* A child starts anew, and first gives back the tool id that it inherited. */
 static void recover_from_fork(void) {
   if (!atomic_exchange(&pm__python_session.forked, 0)) return;
   pm__monitoring_detach();
-  pm__codes_clear(false);
-  pm__counters_reset();
+  forget_counts();
 }
 
 /* Runs a step in the main interpreter, with its GIL; false without memory. */
@@ -171,18 +193,18 @@ static void renew_and_attach(bool visiting) {
   reset_counts();
   status.had_others = false;
   status.entered = true;
-  attach(visiting);
+  attach(visiting || status.guest);
 }
 
 uintptr_t pm__python_address(void) { return (uintptr_t)pm__api_symbol("Py_GetVersion"); }
 
 static enum pm_python_state start(void) {
-  status.version[0] = '\0';
-  status.free_threaded = false;
   pm__place_forget_loss();
   const char *missing = pm__api_load();
   if (pm__api.Py_IsInitialized == NULL || pm__api.Py_GetVersion == NULL) {
-    return end_as(PM_PYTHON_ABSENT, "there is no CPython in this process");
+    status.version[0] = '\0';
+    status.free_threaded = false;
+    return end_as(PM_PYTHON_ABSENT, no_python);
   }
   read_version();
   if (!is_supported()) {
@@ -243,6 +265,7 @@ static void wait_for_events(void) {
 }
 
 void pm__python_stop(void) {
+  pm__arrival_end();
   if (status.entered && pm__api_usable()) in_main_interpreter(detach);
   pm__python_go_off();
   if (atomic_load(&pm__python_session.cold) > 0) wait_for_events();
@@ -261,14 +284,28 @@ void pm__python_reset(void) {
   reset_counts();
 }
 
-enum pm_python_state pm__python_start(const struct pm_python_hooks *hooks) {
+enum pm_python_state pm__python_start(const struct pm_python_hooks *hooks, bool guest) {
   pm__python_session.hooks = *hooks;
+  status.guest = guest;
   enum pm_python_state state = start();
   if (!status.entered) pm__python_reset();
   return state;
 }
 
+enum pm_python_state pm__python_put_off(const struct pm_python_hooks *hooks) {
+  if (atomic_load(&pm__python_session.forked)) {
+    forget_counts();
+  } else {
+    pm__python_reset();
+  }
+  pm__python_session.hooks = *hooks;
+  end_as(PM_PYTHON_ABSENT, "the Python interpreter has not let us in yet");
+  status.put_off = true;
+  return status.state;
+}
+
 void pm__python_forked(void) {
+  pm__arrival_forked();
   bool was_live = atomic_load(&pm__python_session.live) != 0;
   pm__python_go_off();
   atomic_store(&pm__python_session.cold, 0);
@@ -284,7 +321,7 @@ struct pm_python_facts pm__python_facts(void) {
   note_loss();
   struct pm_python_facts facts = {
       .state = status.state,
-      .reason = status.reason,
+      .reason = status.put_off && pm__api.Py_IsInitialized == NULL ? no_python : status.reason,
       .version = status.version,
       .free_threaded = status.free_threaded,
       .tool_id = pm__monitoring_tool(),

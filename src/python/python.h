@@ -48,9 +48,12 @@ uintptr_t pm__python_address(void);
  * Attaches to the main interpreter, whichever calls: takes a tool id, calibrates,
  * seeds the caller's stack and switches the six events on. Takes the GIL when there is an
  * interpreter. Returns the state; never fails otherwise. Exceptions pending in
- * the calling thread are kept.
+ * the calling thread are kept. `guest`: that thread is ours, not one to be seen.
  */
-enum pm_python_state pm__python_start(const struct pm_python_hooks *hooks);
+enum pm_python_state pm__python_start(const struct pm_python_hooks *hooks, bool guest);
+
+/* In place of a start, for a session that attaches when Python lets it in (arrival.h). */
+enum pm_python_state pm__python_put_off(const struct pm_python_hooks *hooks);
 
 /* Switches the events off and gives the tool id back. Codes and counts stay readable. */
 void pm__python_stop(void);

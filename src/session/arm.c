@@ -9,6 +9,13 @@
 #include "report/report.h"
 #include "session/environment.h"
 #include "session/session.h"
+#include "session/toggle.h"
+
+/*
+ * Many processes that inherit the variable are children that live for moments: what a
+ * start costs is not spent on them.
+ */
+enum { DELAY_MS = 50 };
 
 /*
  * Owner:    pyrometer_arm's first call; constant afterwards.
@@ -25,8 +32,8 @@ static void say(const char *message) {
   pm__report_write(2, row, (size_t)size < sizeof row ? (size_t)size : sizeof row - 1, 100);
 }
 
-static int start_armed(void) {
-  int error = pyrometer_start(&armed.environment.options);
+static int start_armed(uint32_t delay_ms) {
+  int error = pm__session_start(&armed.environment.options, delay_ms);
   if (error != PYROMETER_OK && error != PYROMETER_E_ALREADY_RUNNING) {
     say(pyrometer_strerror(error));
   }
@@ -42,13 +49,32 @@ static int arm(void) {
     say(message);
     return PYROMETER_E_OPTION;
   }
-  int error = start_armed();
+  int error = start_armed(DELAY_MS);
   if (error != PYROMETER_OK) return error;
   return (int)(armed.environment.flags | PYROMETER_ARM_STARTED |
                (uint32_t)armed.environment.toggle << PYROMETER_ARM_SIGNAL_SHIFT);
 }
 
+static int switch_over(uint32_t delay_ms) {
+  if (armed.answer <= 0) return PYROMETER_E_NOT_RUNNING;
+  int error = pyrometer_stop();
+  return error == PYROMETER_E_NOT_RUNNING ? start_armed(delay_ms) : error;
+}
+
+/* On a thread of ours: Python is to be attached from one of its own. */
+static void toggle(void) { switch_over(1); }
+
 static void arm_once(void) { armed.answer = arm(); }
+
+/* Also for the children's sake: one line is enough, and "children" is for them. */
+void pm__arm_preloaded(void) {
+  int answer = pyrometer_arm();
+  bool children = answer > 0 && (armed.environment.flags & PYROMETER_ARM_CHILDREN);
+  if (!children) unsetenv("PYROMETER");
+  if (answer > 0 && armed.environment.toggle != 0) {
+    pm__toggle_by(armed.environment.toggle, toggle);
+  }
+}
 
 int pyrometer_arm(void) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -56,12 +82,8 @@ int pyrometer_arm(void) {
   return armed.answer;
 }
 
-int pyrometer_toggle(void) {
-  if (armed.answer <= 0) return PYROMETER_E_NOT_RUNNING;
-  int error = pyrometer_stop();
-  return error == PYROMETER_E_NOT_RUNNING ? start_armed() : error;
-}
+int pyrometer_toggle(void) { return switch_over(0); }
 
 void pm__arm_in_child(void) {
-  if (armed.answer > 0 && (armed.environment.flags & PYROMETER_ARM_CHILDREN)) start_armed();
+  if (armed.answer > 0 && (armed.environment.flags & PYROMETER_ARM_CHILDREN)) start_armed(DELAY_MS);
 }

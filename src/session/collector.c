@@ -18,10 +18,13 @@ enum {
   DRAIN_MS = 50,       /* a ring holds at least 15 of the largest records: 60 ms at 250 Hz */
   SCAN_MS = 50,        /* how often threads are looked for, at most */
   SCAN_COST_SHARE = 200, /* a scan of t ns is not repeated before 200 t: half a percent */
+  ARRIVAL_MS = 150,    /* how long sampling waits for Python, so as not to begin without it */
+  NAP_MS = 2,
 };
 
 static struct {
   struct pm_profile *profile;
+  struct pm_collector_begin begin;
   pthread_t thread;
   pthread_mutex_t lock; /* the profile lock */
   pthread_cond_t wake;
@@ -74,15 +77,34 @@ static void finish(void) {
   pm__profile_settle_rest(collector.profile);
 }
 
-static void wait_a_round(void) {
-  struct timespec until;
-  clock_gettime(CLOCK_MONOTONIC, &until);
-  until.tv_nsec += DRAIN_MS * 1000000;
-  if (until.tv_nsec >= 1000000000) {
-    until.tv_sec++;
-    until.tv_nsec -= 1000000000;
-  }
+/* The profile lock is let go meanwhile. */
+static void wait_until(uint64_t ns) {
+  struct timespec until = {.tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u)};
   pthread_cond_timedwait(&collector.wake, &collector.lock, &until);
+}
+
+static void wait_a_round(void) { wait_until(pm__clock_monotonic() + DRAIN_MS * 1000000u); }
+
+/* A process that ends meanwhile, as most children do, pays for nothing else. */
+static bool wait_first(void) {
+  uint64_t end = pm__clock_monotonic() + collector.begin.delay_ms * (uint64_t)1000000;
+  pthread_mutex_lock(&collector.lock);
+  while (!collector.stopping && pm__clock_monotonic() < end) wait_until(end);
+  bool stopping = collector.stopping;
+  pthread_mutex_unlock(&collector.lock);
+  return !stopping;
+}
+
+static void await_python(void) {
+  uint64_t now = pm__clock_monotonic(), end = now + ARRIVAL_MS * 1000000u;
+  pm__arrival_begin(collector.begin.let_in);
+  pthread_mutex_lock(&collector.lock);
+  while (!collector.stopping && pm__arrival_is_near() && now < end) {
+    pm__arrival_round(now);
+    wait_until(now + NAP_MS * 1000000u);
+    now = pm__clock_monotonic();
+  }
+  pthread_mutex_unlock(&collector.lock);
 }
 
 /* With all tables there, threads can find the marks of frames that were running before. */
@@ -92,26 +114,36 @@ static void ask_for_marks(void *context, struct pm_sampled *sampled) {
   if (shadow != NULL) atomic_fetch_or(&shadow->attention, PM_ATTENTION_MARKS);
 }
 
+static void get_ready(void) {
+  if (collector.begin.prepare != NULL) collector.begin.prepare();
+  pm__unwind_refresh();
+  pm__sampler_each(ask_for_marks, NULL);
+  if (collector.begin.let_in != NULL) await_python();
+}
+
+/* What threads used before this is not the session's. */
+static void begin(void) {
+  pm__sampler_scan();
+  pm__profile_begin(collector.profile);
+  collector.cpu_base = pm__clock_thread_self();
+  pm__sampler_arm();
+  pm__reporter_begin(collector.profile->start_ns);
+}
+
 static void *collector_main(void *argument) {
   (void)argument;
   pthread_setname_np(pthread_self(), "pyrometer");
   pm__sampler_exclude(pm__thread_id());
-  pm__unwind_refresh();
-  pm__sampler_each(ask_for_marks, NULL);
+  if (wait_first()) get_ready();
   pthread_mutex_lock(&collector.lock);
-  if (!collector.stopping) {
-    pm__sampler_scan();
-    pm__profile_begin(collector.profile);
-    collector.cpu_base = pm__clock_thread_self();
-    pm__sampler_arm();
-    pm__reporter_begin(collector.profile->start_ns);
-  }
+  if (!collector.stopping) begin();
   collector.armed = true;
   pthread_cond_broadcast(&collector.wake);
   while (!collector.stopping) {
     collect();
     pthread_mutex_unlock(&collector.lock);
     pm__reporter_write(); /* may wait for a slow reader: with no lock held */
+    pm__arrival_round(pm__clock_monotonic());
     pthread_mutex_lock(&collector.lock);
     if (!collector.stopping) wait_a_round();
   }
@@ -129,13 +161,14 @@ static int create_thread(void) {
   return error == 0 ? PYROMETER_OK : PYROMETER_E_THREAD;
 }
 
-int pm__collector_start(struct pm_profile *profile) {
+int pm__collector_start(struct pm_profile *profile, const struct pm_collector_begin *begin) {
   pthread_condattr_t attributes;
   pthread_condattr_init(&attributes);
   pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
   pthread_cond_init(&collector.wake, &attributes);
   pthread_condattr_destroy(&attributes);
   collector.profile = profile;
+  collector.begin = *begin;
   pm__books_open(PM_BOOK_SESSION, profile);
   collector.stopping = collector.armed = false;
   collector.next_scan = 0;

@@ -14,9 +14,19 @@
 
 #include "base/base.h"
 #include "profile/profile.h"
+#include "python/arrival.h"
 
-/* Starts the thread; it builds the missing unwind tables, then arms the timers. 0 or PYROMETER_E_*. */
-int pm__collector_start(struct pm_profile *profile);
+struct pm_collector_begin {
+  uint32_t delay_ms;     /* before anything is done */
+  void (*prepare)(void); /* the first thing done, or NULL; the interface lock may be held */
+  pm_arrival let_in;     /* who is to be let into Python when it can be had, or NULL */
+};
+
+/*
+ * Starts the thread; after the delay it builds the missing unwind tables, then arms the
+ * timers. 0 or PYROMETER_E_*.
+ */
+int pm__collector_start(struct pm_profile *profile, const struct pm_collector_begin *begin);
 /* Timers are off already: drains what is left, settles the accounts and ends the thread. */
 void pm__collector_stop(void);
 /* After the stop: takes over the names that threads have got since. */

@@ -8,6 +8,7 @@
 
 #include "base/loader.h"
 #include "export/export.h"
+#include "python/arrival.h"
 #include "python/python.h"
 #include "sampler/sampler.h"
 #include "session/collector.h"
@@ -24,6 +25,7 @@ enum { START_WAIT_MS = 20 };
 enum session_state { IDLE, RUNNING, STOPPED };
 
 static struct {
+  _Atomic bool put_off; /* a delayed session runs that has not reached Python */
   pthread_mutex_t lock;   /* the interface lock */
   _Atomic int32_t holder; /* tid of who has it, 0: nobody */
   enum session_state state;
@@ -52,7 +54,7 @@ static void unlock_session(void) {
 }
 
 struct settings {
-  uint32_t rate_hz, flags, max_threads;
+  uint32_t rate_hz, flags, max_threads, delay_ms;
   struct pm_reporter_options report;
 };
 
@@ -107,11 +109,17 @@ static void after_fork_in_child(void) {
   pm__reporter_forked();
   pthread_mutex_init(&session.lock, NULL);
   atomic_store(&session.holder, 0);
+  atomic_store(&session.put_off, false);
   session.state = IDLE;
 }
 
+static void before_fork(void) {
+  if (atomic_load(&session.put_off)) pm__arrival_before_fork();
+  pm__loader_before_fork();
+}
+
 static void watch_forks(void) {
-  pthread_atfork(pm__loader_before_fork, pm__loader_after_fork, after_fork_in_child);
+  pthread_atfork(before_fork, pm__loader_after_fork, after_fork_in_child);
 }
 
 static bool function_at(uintptr_t pc, uintptr_t *start) {
@@ -141,48 +149,80 @@ static void drop_all(void) {
   pm__unwind_stop();
 }
 
-static void start_python(const struct settings *settings) {
-  static const struct pm_python_hooks hooks = {
-      .shadow_of_caller = pm__sampler_shadow,
-      .shadow_of_thread = pm__sampler_shadow_of,
-      .walk_here = pm__unwind_here,
-      .function_at = function_at,
-      .name_thread = pm__sampler_name,
-      .in_forked_child = pm__arm_in_child,
-  };
+static const struct pm_python_hooks hooks = {
+    .shadow_of_caller = pm__sampler_shadow,
+    .shadow_of_thread = pm__sampler_shadow_of,
+    .walk_here = pm__unwind_here,
+    .function_at = function_at,
+    .name_thread = pm__sampler_name,
+    .in_forked_child = pm__arm_in_child,
+};
+
+/* With the GIL, after the start. False: the caller has the session's lock itself. */
+static bool let_in(bool guest) {
+  if (!lock_session()) return false;
+  if (session.state == RUNNING && pm__arrival_is_wanted()) pm__python_start(&hooks, guest);
+  atomic_store(&session.put_off, false);
+  unlock_session();
+  return true;
+}
+
+/* What there is to do for Python now, and whether it is to be reached later. */
+static pm_arrival start_python(const struct settings *settings) {
   if (settings->flags & PYROMETER_NO_PYTHON) {
     pm__python_reset();
-  } else {
-    pm__python_start(&hooks);
+    return NULL;
   }
+  if (settings->delay_ms == 0) {
+    return pm__python_start(&hooks, false) == PM_PYTHON_ABSENT ? let_in : NULL;
+  }
+  pm__arrival_glance();
+  pm__python_put_off(&hooks);
+  atomic_store(&session.put_off, true);
+  return let_in;
+}
+
+/* Without tables, frame pointers and guesses must do. */
+static void prepare(void) { (void)start_unwinder(); }
+
+static int start_now(const struct settings *settings) {
+  int error = start_unwinder();
+  if (error != PYROMETER_OK) return error;
+  pm__sampler_register();
+  const struct pm_collector_begin begin = {.let_in = start_python(settings)};
+  return pm__collector_start(&session.profile, &begin);
+}
+
+static int start_later(const struct settings *settings) {
+  const struct pm_collector_begin begin = {
+      .delay_ms = settings->delay_ms, .prepare = prepare, .let_in = start_python(settings)};
+  return pm__collector_start(&session.profile, &begin);
 }
 
 static int start_session(const struct settings *settings) {
   const struct pm_sampler_options options = {.rate_hz = settings->rate_hz,
                                              .python_threads = settings->max_threads};
   if (!pm__profile_init(&session.profile, settings->rate_hz)) return PYROMETER_E_MEMORY;
-  int error = start_unwinder();
-  if (error == PYROMETER_OK) error = pm__sampler_start(&options);
+  pm__reporter_configure(&settings->report);
+  int error = pm__sampler_start(&options);
   if (error == PYROMETER_OK) {
-    pm__sampler_register();
-    start_python(settings);
-    pm__reporter_configure(&settings->report);
-    error = pm__collector_start(&session.profile);
+    error = settings->delay_ms == 0 ? start_now(settings) : start_later(settings);
   }
   if (error != PYROMETER_OK) {
     drop_all();
     return error;
   }
   session.state = RUNNING;
-  pm__collector_wait_armed(START_WAIT_MS);
+  if (settings->delay_ms == 0) pm__collector_wait_armed(START_WAIT_MS);
   return PYROMETER_OK;
 }
 
-int pyrometer_start(const struct pyrometer_options *options) {
+int pm__session_start(const struct pyrometer_options *options, uint32_t delay_ms) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   struct settings settings;
   int error = read_options(options, &settings);
   if (error != PYROMETER_OK) return error;
+  settings.delay_ms = delay_ms;
   pthread_once(&once, watch_forks);
   if (!lock_session()) return PYROMETER_E_ALREADY_RUNNING;
   if (session.state == RUNNING) {
@@ -195,6 +235,10 @@ int pyrometer_start(const struct pyrometer_options *options) {
   return error;
 }
 
+int pyrometer_start(const struct pyrometer_options *options) {
+  return pm__session_start(options, 0);
+}
+
 int pyrometer_stop(void) {
   if (!lock_session()) return PYROMETER_E_NOT_RUNNING;
   int error = session.state == RUNNING ? PYROMETER_OK : PYROMETER_E_NOT_RUNNING;
@@ -203,6 +247,7 @@ int pyrometer_stop(void) {
     pm__sampler_disarm();
     pm__collector_stop();
     pm__python_stop();
+    atomic_store(&session.put_off, false);
     pm__collector_rename();
     session.state = STOPPED;
   }
