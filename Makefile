@@ -14,7 +14,7 @@ LIBRARY := build/libpyrometer.so
 WHEEL := build/wheel/.ready
 INSTALLED := $(VENV)/.installed
 PACKAGE := pyproject.toml hatch_build.py README.md LICENSE $(wildcard licenses/*) \
-  $(wildcard python/*.pth python/pyrometer/*.* python/pyrometer/VERSION python/pyrometer/*/*.py)
+  $(wildcard python/*.pth python/*.start python/pyrometer/*.* python/pyrometer/VERSION python/pyrometer/*/*.py)
 C_FILES = $(wildcard include/*.h src/*/*.[ch] tests/c/*.[ch] tests/gates/*.[ch] bench/*.[ch] bench/*/*.[ch])
 PYTHON_FILES = python hatch_build.py tests examples $(wildcard bench)
 

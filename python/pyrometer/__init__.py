@@ -9,10 +9,9 @@
 One profiler runs in a process. Errors are RuntimeError, ValueError, OSError and
 MemoryError, and say what to do.
 
-This module imports next to nothing: it is loaded into programs before they start.
+This module imports next to nothing, not even __future__: it is loaded into programs
+before they start.
 """
-
-from __future__ import annotations
 
 import _thread
 
@@ -48,7 +47,7 @@ def stop() -> None:
     library().stop()
 
 
-def export(path: str | os.PathLike[str]) -> None:
+def export(path: "str | os.PathLike[str]") -> None:
     """Writes the profile to `path`, also while sampling runs.
 
     The format goes by the ending: .sparkprofile, .pb.gz, .collapsed or .json.
@@ -58,7 +57,7 @@ def export(path: str | os.PathLike[str]) -> None:
     library().export(path)
 
 
-def snapshot() -> dict[str, Any]:
+def snapshot() -> "dict[str, Any]":
     """The diagnostics: what was sampled, what was lost and why, what it cost."""
     import json
 
@@ -89,13 +88,13 @@ class profile:  # noqa: N801 - read as a verb: `with profile():`
     part of that profile.
     """
 
-    def __init__(self, path: str | os.PathLike[str] | None = None, **options: int) -> None:
+    def __init__(self, path: "str | os.PathLike[str] | None" = None, **options: int) -> None:
         self._path = path
         self._options = options
         self._lock = _thread.allocate_lock()
         self._entered = 0
 
-    def __enter__(self) -> profile:
+    def __enter__(self) -> "profile":
         with self._lock:
             if self._entered == 0:
                 start(**self._options)
@@ -104,9 +103,9 @@ class profile:  # noqa: N801 - read as a verb: `with profile():`
 
     def __exit__(
         self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
+        kind: "type[BaseException] | None",
+        error: "BaseException | None",
+        trace: "TracebackType | None",
     ) -> None:
         with self._lock:
             self._entered -= 1
@@ -123,7 +122,7 @@ class profile:  # noqa: N801 - read as a verb: `with profile():`
                 if hasattr(error, "add_note"):
                     error.add_note(f"pyrometer: {ours}")
 
-    def __call__(self, function: Function) -> Function:
+    def __call__(self, function: "Function") -> "Function":
         import functools
         import inspect
 
@@ -133,14 +132,14 @@ class profile:  # noqa: N801 - read as a verb: `with profile():`
         if inspect.iscoroutinefunction(function):
 
             @functools.wraps(function)
-            async def profiled(*args: Any, **kwargs: Any) -> Any:
+            async def profiled(*args: "Any", **kwargs: "Any") -> "Any":
                 with self:
                     return await function(*args, **kwargs)
 
         else:
 
             @functools.wraps(function)
-            def profiled(*args: Any, **kwargs: Any) -> Any:
+            def profiled(*args: "Any", **kwargs: "Any") -> "Any":
                 with self:
                     return function(*args, **kwargs)
 

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from pyrometer.report import terminal
 
 VARIABLE = "PYROMETER_RUN"
-SERVICE = "PYROMETER"
-CHILDREN, SIGNAL_SHIFT = 2, 8  # PYROMETER_ARM_* of pyrometer.h
 
 
 def arm(before: set[str]) -> None:
@@ -41,33 +39,6 @@ def arm(before: set[str]) -> None:
     finally:
         for name in set(sys.modules) - before:
             del sys.modules[name]
-
-
-def arm_service(before: set[str]) -> None:
-    """Starts the log report as the environment variable PYROMETER says (docs/production.md).
-
-    Everything after this line is C: rows are made and written without Python. Of the
-    loaded modules only those in `before` are left.
-    """
-    try:
-        from pyrometer._call import function
-
-        armed = function("pyrometer_arm")()
-        if armed > 0 and not armed & CHILDREN:
-            os.environ.pop(SERVICE, None)
-        if armed >> SIGNAL_SHIFT > 0:
-            _toggle_by(armed >> SIGNAL_SHIFT, function("pyrometer_toggle"))
-    except Exception as error:  # noqa: BLE001 - whatever it is, the service goes on
-        os.write(2, f"pyrometer: not profiled: {error}\n".encode(errors="backslashreplace"))
-    finally:
-        for name in set(sys.modules) - before:
-            del sys.modules[name]
-
-
-def _toggle_by(number: int, toggle: Callable[[], int]) -> None:
-    import signal
-
-    signal.signal(number, lambda _number, _frame: toggle())
 
 
 def _arm(request: str) -> None:

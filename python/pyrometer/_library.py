@@ -9,8 +9,8 @@ from __future__ import annotations
 import ctypes
 import os
 
-from pyrometer import _call
-from pyrometer._call import PATH as PATH
+from pyrometer._service import PATH as PATH
+from pyrometer._service import place
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class Library:
 
     def __init__(self) -> None:
         """Loads the library: OSError when that cannot be done."""
-        self._calls = ctypes.CDLL(_call.place(), use_errno=True)
+        self._calls = ctypes.CDLL(place(), use_errno=True)
         for name, (result, arguments) in _SIGNATURES.items():
             function = getattr(self._calls, name)
             function.restype = result

@@ -94,9 +94,7 @@ void pm__arrival_end(void) { atomic_store(&arrival.wanted, 0); }
 
 bool pm__arrival_is_wanted(void) { return atomic_load(&arrival.wanted) != 0; }
 
-bool pm__arrival_is_near(void) {
-  return pm__arrival_is_wanted() && is_found() && pm__api_usable();
-}
+bool pm__arrival_is_near(void) { return pm__arrival_is_wanted() && is_found() && pm__api_usable(); }
 
 static void ask(uint64_t now) {
   if (pm__api.Py_AddPendingCall == NULL) return;

@@ -79,7 +79,8 @@ static void finish(void) {
 
 /* The profile lock is let go meanwhile. */
 static void wait_until(uint64_t ns) {
-  struct timespec until = {.tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u)};
+  struct timespec until = {.tv_sec = (time_t)(ns / 1000000000u),
+                           .tv_nsec = (long)(ns % 1000000000u)};
   pthread_cond_timedwait(&collector.wake, &collector.lock, &until);
 }
 
