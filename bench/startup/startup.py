@@ -3,7 +3,8 @@
 
 Each PYTHON has the package. Two empty venvs are made of it, one with the package's files,
 and started in turn: the shortest start of each kind, and the median. Then 200 children
-of an armed parent, by subprocess.run, every second one without the variable.
+of an armed parent, by subprocess.run, every second one without the variable; and a
+program that is no Python, with the library preloaded.
 """
 
 from __future__ import annotations
@@ -40,9 +41,9 @@ def environment(settings: str | None) -> dict[str, str]:
     return variables if settings is None else {**variables, "PYROMETER": settings}
 
 
-def start(python: Path, settings: str | None) -> float:
+def start(command: list[str | Path], variables: dict[str, str]) -> float:
     begin = time.perf_counter()
-    subprocess.run([python, "-c", "pass"], check=True, env=environment(settings))
+    subprocess.run(command, check=True, env=variables)
     return time.perf_counter() - begin
 
 
@@ -82,7 +83,7 @@ def measure_starts(absent: Path, empty: Path, present: Path) -> None:
     taken: dict[str, list[float]] = {kind: [] for kind, _, _ in kinds}
     for _ in range(TURNS):
         for kind, program, settings in kinds:
-            taken[kind].append(start(program, settings))
+            taken[kind].append(start([program, "-c", "pass"], environment(settings)))
     for kind, _, _ in kinds:
         show(kind, taken[kind], taken[kinds[0][0]])
 
@@ -100,6 +101,22 @@ def measure_children(python: Path) -> None:
     print(f"  reports: {len(rows) - len(others)} of the parent's, {len(others)} of theirs")
 
 
+def measure_preload(library: Path) -> None:
+    plain = environment(None)
+    preloaded = {**plain, "LD_PRELOAD": str(library)}
+    kinds = {
+        "/bin/true": plain,
+        "preloaded, PYROMETER unset": preloaded,
+        "preloaded, PYROMETER set": {**preloaded, "PYROMETER": SETTINGS},
+    }
+    taken: dict[str, list[float]] = {kind: [] for kind in kinds}
+    for _ in range(5 * TURNS):
+        for kind, variables in kinds.items():
+            taken[kind].append(start(["/bin/true"], variables))
+    for kind, times in taken.items():
+        show(kind, times, taken["/bin/true"])
+
+
 def main() -> None:
     for argument in sys.argv[1:]:
         python = Path(argument)
@@ -109,6 +126,7 @@ def main() -> None:
             venvs = make_venvs(python, Path(folder))
             measure_starts(*venvs)
             measure_children(venvs[-1])
+            measure_preload(site(venvs[-1]) / "pyrometer/libpyrometer.so")
 
 
 main()

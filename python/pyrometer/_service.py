@@ -48,10 +48,10 @@ def place() -> "str | None":
 
     One profiler runs in a process, so a second copy would be one too many.
     """
-    from _ctypes import dlopen, dlsym  # type: ignore[import-not-found]
+    from _ctypes import dlopen, dlsym
 
     try:
-        dlsym(dlopen(None, 0), "pyrometer_arm")
+        dlsym(dlopen(None, 0), "pyrometer_arm")  # type: ignore[arg-type]  # None: the whole process
     except OSError:
         return PATH
     return None
@@ -62,7 +62,7 @@ def function(name: str) -> "Callable[[], int]":
     try:
         from _ctypes import call_function, dlopen, dlsym
 
-        address = dlsym(dlopen(place(), 0), name)
+        address = dlsym(dlopen(place(), 0), name)  # type: ignore[arg-type]
     except (ImportError, AttributeError, TypeError):
         from pyrometer._library import library
 

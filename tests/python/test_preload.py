@@ -193,10 +193,11 @@ def test_preloaded_and_not_asked_for(library: Path, settings: str | None) -> Non
     assert (done.returncode, done.stdout, done.stderr) == (0, "Threads:\t1\n/\n", "")
 
 
-def test_loaded_only_is_not_armed(python: Python, library: Path) -> None:
+def test_loaded_only_is_not_armed(python: Python) -> None:
     """The constructor runs there too, and leaves it to whoever loaded the library."""
     environment = {**os.environ, "PYROMETER": '{"every": 0.1}'}
-    code = f"import ctypes, os, time; ctypes.CDLL({str(library)!r}); time.sleep(0.5); "
+    library = str(library_of(python))
+    code = f"import ctypes, os, time; ctypes.CDLL({library!r}); time.sleep(0.5); "
     done = python.run(
         "-I",
         "-S",
