@@ -42,6 +42,8 @@ void pm__place_dropped(void) { lose(taken); }
 
 void pm__place_check(void) {
   if (pm__monitoring_tool() < 0 || atomic_load(&pm__python_session.forked)) return;
+  if (atomic_load(&pm__python_session.attaching))
+    return; /* looked at after `forked`, which attaching clears */
   bool live = atomic_load(&pm__python_session.live) != 0;
   bool jit = pm__jit_is_on();
   if (live && !jit && pm__monitoring_is_ours()) return;

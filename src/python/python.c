@@ -188,12 +188,14 @@ static void reset_counts(void) {
 
 /* What an earlier session left is let go here, where the GIL is at hand. */
 static void renew_and_attach(bool visiting) {
+  atomic_store(&pm__python_session.attaching, 1);
   recover_from_fork();
   pm__codes_clear(true);
   reset_counts();
   status.had_others = false;
   status.entered = true;
   attach(visiting || status.guest);
+  atomic_store(&pm__python_session.attaching, 0);
 }
 
 uintptr_t pm__python_address(void) { return (uintptr_t)pm__api_symbol("Py_GetVersion"); }
@@ -306,6 +308,7 @@ enum pm_python_state pm__python_put_off(const struct pm_python_hooks *hooks) {
 
 void pm__python_forked(void) {
   pm__arrival_forked();
+  atomic_store(&pm__python_session.attaching, 0);
   bool was_live = atomic_load(&pm__python_session.live) != 0;
   pm__python_go_off();
   atomic_store(&pm__python_session.cold, 0);

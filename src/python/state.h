@@ -24,6 +24,7 @@ struct pm_python_session {
   _Atomic uint32_t live;  /* the running session's number; 0: none, or a forked child */
   _Atomic uint32_t phase; /* pm_python_phase */
   _Atomic uint32_t forked;
+  _Atomic uint32_t attaching; /* a thread is taking our place in sys.monitoring right now */
   _Atomic uint32_t child_waits; /* forked, and no event has come since */
   _Atomic uint32_t cold; /* events in their cold path right now; counted before `live` is read */
   _Atomic uint64_t callback_failures;
