@@ -163,12 +163,31 @@ static struct pm_merge_input without_leaf(const struct pm_merge_input *in, uint3
   return rest;
 }
 
+/*
+ * Cuts the stack where Python code of ours begins, at the interpreter frame that was
+ * interrupted for it: what it calls (a log's handlers) is Pyrometer's doing.
+ */
+static bool cut_at_own_python(struct pm_merge_input *in) {
+  uint32_t first = 0, i = 0;
+  while (first < in->python_count && !in->python[first].own) first++;
+  if (first == in->python_count) return false;
+  while (i < in->native_count && in->native[i].cfa != in->python[first].mark) i++;
+  if (i == in->native_count) return false;
+  for (i++; i < in->native_count && in->native[i].role != PM_ROLE_INTERPRETER;) i++;
+  *in = without_leaf(in, i);
+  in->python_count = first;
+  if (in->python_split >= first) in->python_skipped = 0;
+  return true;
+}
+
 void pm__merge(const struct pm_merge_input *input, struct pm_merge_output *output) {
   output->count = output->python = output->truncated = 0;
-  uint32_t own = count_own(input);
-  output->own = own > 0;
+  struct pm_merge_input rest = *input;
+  output->own = cut_at_own_python(&rest);
+  uint32_t own = output->own ? 0 : count_own(&rest);
+  output->own |= own > 0;
   output->bare = false;
-  struct pm_merge_input rest = without_leaf(input, own);
+  rest = without_leaf(&rest, own);
   struct placing placing = {.in = &rest};
   output->misses = place_by_mark(&placing);
   place_by_order(&placing);

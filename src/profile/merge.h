@@ -19,6 +19,7 @@ struct pm_merge_python {
   uint32_t code;
   uint64_t mark; /* 0: not known */
   bool hidden; /* Pyrometer's own Python code */
+  bool own; /* of it, the part whose callees are its own doing too */
 };
 
 struct pm_merge_input {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From one record of a thread's ring to one more sample in its call tree. */
+#include <string.h>
+
 #include "profile/profile.h"
 #include "python/python.h"
 #include "unwind/unwind.h"
@@ -32,6 +34,11 @@ static struct pm_merge_native resolve_native(const struct pm_record *record, uin
   return native;
 }
 
+/* The code that is in no file: not what the package's users have it call. */
+static bool is_internal(const struct pm_code *code) {
+  return code->category == PM_CATEGORY_OWN && strcmp(code->file, "<pyrometer>") == 0;
+}
+
 static struct pm_merge_python resolve_python(const struct pm_shadow_frame *frame,
                                              uint32_t *unknown) {
   const struct pm_code *code = pm__code_info(frame->code);
@@ -40,6 +47,7 @@ static struct pm_merge_python resolve_python(const struct pm_shadow_frame *frame
       .code = frame->code,
       .mark = frame->mark,
       .hidden = code != NULL && code->category == PM_CATEGORY_OWN,
+      .own = code != NULL && is_internal(code),
   };
 }
 

@@ -181,6 +181,17 @@ static void test_hidden_python(void) {
   CHECK_EQ_STR(merged(&s, &out), "rmBCsDl");
 }
 
+/* B is ours, in a pending call of A's: all that it calls goes with it. */
+static void test_own_python(void) {
+  struct sample s = callbacks_sample();
+  struct pm_merge_output out;
+  s.python[1].hidden = s.python[1].own = true;
+  CHECK_EQ_STR(merged(&s, &out), "rA!");
+  CHECK(out.own && out.misses == 0 && out.python == 1);
+  s.python[1].mark = 1; /* not to be found: only its name is kept back */
+  CHECK_EQ_STR(merged(&s, &out), "rAmCsDl");
+}
+
 static void test_nothing(void) {
   struct sample s = {.in = {.native_complete = false}};
   struct pm_merge_output out;
@@ -200,6 +211,7 @@ int main(void) {
   test_own_code();
   test_own_interface();
   test_hidden_python();
+  test_own_python();
   test_nothing();
   return check_report();
 }
