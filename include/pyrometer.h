@@ -69,6 +69,7 @@ typedef int (*pyrometer_sink)(void *context, const void *bytes, size_t size);
 #define PYROMETER_NO_NATIVE 1u /* reserved for the engine without signals: E_OPTION today */
 #define PYROMETER_NO_PYTHON 2u /* native stacks only, even beside a Python >= 3.12 */
 #define PYROMETER_REPORT_JSON 4u /* rows of the log report as JSON objects */
+#define PYROMETER_REPORT_LOGGING 8u /* to Python's logger "pyrometer": docs/production.md */
 
 /*
  * What pyrometer_start takes. Set `size` to sizeof the struct you compiled
@@ -92,6 +93,13 @@ struct pyrometer_options {
   int report_fd;
   pyrometer_sink report_sink;
   void *report_context;
+  /*
+   * A folder that gets one .sparkprofile an interval, the last 60 of this process; NULL:
+   * none. It is made when it is not there. One that cannot be written, is a symbolic link,
+   * belongs to another user or may be written by everybody is refused in a line on
+   * standard error; the session runs.
+   */
+  const char *report_output;
 };
 
 /*

@@ -96,3 +96,11 @@ const char *pm__text_clean(struct pm_arena *arena, const char *text) {
   }
   return clean;
 }
+
+size_t pm__text_whole(const char *text, size_t size) {
+  size_t lead = size;
+  while (lead > 0 && size - lead < 4 && ((unsigned char)text[lead - 1] & 0xC0) == 0x80) lead--;
+  if (lead == 0 || size - lead == 4) return size; /* no UTF-8 in any case */
+  int tail = tail_size((unsigned char)text[lead - 1]);
+  return tail > 0 && size - lead < (size_t)tail ? lead - 1 : size;
+}

@@ -11,4 +11,7 @@
  */
 const char *pm__text_clean(struct pm_arena *arena, const char *text);
 
+/* `size`, or less where the text was cut there inside of a character. */
+size_t pm__text_whole(const char *text, size_t size);
+
 #endif /* PM_BASE_TEXT_H */

@@ -106,7 +106,11 @@ enum {
   F(0, long, PyLong_AsLong, (PyObject *))                                                    \
   F(0, PyObject *, PyLong_FromUnsignedLong, (unsigned long))                                 \
   F(0, unsigned long, PyLong_AsUnsignedLong, (PyObject *))                                   \
+  F(0, PyObject *, PyLong_FromLongLong, (long long))                                         \
+  F(0, PyObject *, PyFloat_FromDouble, (double))                                             \
+  F(0, PyObject *, PyBool_FromLong, (long))                                                  \
   F(0, PyObject *, PyUnicode_FromString, (const char *))                                     \
+  F(0, PyObject *, PyUnicode_DecodeUTF8, (const char *, Py_ssize_t, const char *))           \
   F(0, const char *, PyUnicode_AsUTF8AndSize, (PyObject *, Py_ssize_t *))                    \
   F(0, PyObject *, PyUnicode_AsEncodedString, (PyObject *, const char *, const char *))      \
   F(0, int, PyBytes_AsStringAndSize, (PyObject *, char **, Py_ssize_t *))                    \

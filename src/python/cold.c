@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "python/calibrate.h"
+#include "python/handover.h"
 #include "python/local.h"
 #include "python/marks.h"
 #include "python/names.h"
@@ -220,6 +221,7 @@ static void apply(struct pm_python_thread *thread, struct event *event, bool fre
   if (shadow == NULL) return; /* beyond max_threads: its calls are counted all the same */
   pm__stack_count(&shadow->events[event->kind]);
   uint32_t asked = atomic_exchange_explicit(&shadow->attention, 0, memory_order_relaxed);
+  if (asked & PM_ATTENTION_CALLS) pm__handover_remind();
   if ((asked & PM_ATTENTION_NAME) && !fresh) pm__names_tell_own(thread->tid, NULL);
   change(thread, event, id, fresh);
   if ((asked & PM_ATTENTION_MARKS) || fresh) pm__marks_complete(shadow);

@@ -15,6 +15,7 @@
 #include "python/codes.h"
 #include "python/cold.h"
 #include "python/greenlets.h"
+#include "python/handover.h"
 #include "python/jit.h"
 #include "python/late.h"
 #include "python/local.h"
@@ -104,6 +105,7 @@ static void interpreter_gone(void) {
   pm__monitoring_orphan();
   pm__greenlets_orphan();
   pm__callable_orphan();
+  pm__handover_orphan();
   pm__calibrate_forget();
   pm__untold_orphan();
   pm__codes_orphan();
@@ -314,6 +316,7 @@ void pm__python_forked(void) {
   atomic_store(&pm__python_session.cold, 0);
   status.entered = false;
   pm__place_forked();
+  pm__handover_forked();
   atomic_store(&pm__python_session.forked, 1);
   atomic_store(&pm__python_session.child_waits, was_live);
   pm__local_forked();

@@ -9,6 +9,8 @@
 #ifndef PM_PYTHON_PYTHON_H
 #define PM_PYTHON_PYTHON_H
 
+#include <jansson.h>
+
 #include "base/base.h"
 #include "signal/shadow.h"
 #include "signal/walk.h"
@@ -17,6 +19,14 @@ enum pm_python_state {
   PM_PYTHON_ABSENT,      /* no interpreter in this process */
   PM_PYTHON_NATIVE_ONLY, /* there is one, but its frames cannot be had: see the reason */
   PM_PYTHON_ATTRIBUTED,
+};
+
+/* A text for Python's logging, with what it says as a flat JSON object. */
+struct pm_log_row {
+  const char *text;
+  size_t size;
+  json_t *fields;
+  void *owner; /* for row_done */
 };
 
 /* What this folder needs of its siblings, given by the session. */
@@ -39,6 +49,13 @@ struct pm_python_hooks {
   void (*name_thread)(int32_t tid, const char *name);
   /* At the first event in a forked child, GIL held, outside at-fork hooks; may start a session. */
   void (*in_forked_child)(void);
+  /* The next row for logging, the caller's until row_done; false: none. NULL: there never is one. */
+  bool (*next_row)(struct pm_log_row *row);
+  /*
+   * What became of a row: "" when it is logged, "level" when its level is not wanted, else
+   * why logging did not take it: "unhandled" (no handler), "failed".
+   */
+  void (*row_done)(void *owner, const char *outcome);
 };
 
 /* An address in the interpreter's code, whose unwind tables calibration needs; 0 without one. */
@@ -130,6 +147,13 @@ void pm__python_check(void);
  * for callers that may not wait for the GIL. `now`: CLOCK_MONOTONIC, ns.
  */
 void pm__python_watch(uint64_t now);
+
+/*
+ * Has the main thread take all rows of hooks->next_row when it next can. False when there
+ * is no interpreter that could. Any thread, no GIL. PM_ATTENTION_CALLS on the main thread's
+ * shadow stack makes it sooner.
+ */
+bool pm__python_log_ask(void);
 
 /*
  * Did this or an earlier call in the session find a subinterpreter? Each has its own

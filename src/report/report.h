@@ -12,8 +12,13 @@
 
 enum { PM_REPORT_ROW_MAX = 4096 }; /* bytes with the line break: what a pipe takes in one piece */
 
-/* Takes one row, which ends with a line break and holds no other. */
-typedef void (*pm_report_sink)(void *context, const char *row, size_t size);
+struct pm_report_row {
+  const char *text; /* ends with a line break and holds no other; no NUL is needed behind it */
+  size_t size;
+  json_t *fields; /* what it says as an object, the sink's to borrow; NULL: not wanted */
+};
+
+typedef void (*pm_report_sink)(void *context, const struct pm_report_row *row);
 
 struct pm_report {
   const struct pm_view *view; /* of the interval */
@@ -21,6 +26,7 @@ struct pm_report {
   uint32_t top;               /* rows of functions */
   double attributed;          /* part of the samples that have Python frames, 0 to 1 */
   uint64_t dropped;           /* rows that could not be written so far */
+  bool fields;                /* rows in words are wanted with their fields */
 };
 
 /*
@@ -42,6 +48,12 @@ struct pm_report_choice {
 };
 /* False when memory is short. Free functions with free(). */
 bool pm__report_choose(const struct pm_report *report, struct pm_report_choice *choice);
+
+/*
+ * `row` with a mark that says why it is not where it should be: "[profile waited] ...", or
+ * {"unlogged": "waited", ...}. In `out`, PM_REPORT_ROW_MAX bytes; its size.
+ */
+size_t pm__report_mark(const char *row, size_t size, const char *mark, char *out);
 
 /*
  * Writes a row to a descriptor in one write(2). A reader that is slow gets

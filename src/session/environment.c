@@ -44,12 +44,21 @@ static bool is_text(const json_t *value, const char *text) {
 
 static bool read_log(const json_t *value, struct pm_environment *out) {
   if (is_text(value, "stdout")) out->options.report_fd = 1;
-  return is_text(value, "stderr") || is_text(value, "stdout");
+  if (is_text(value, "logging")) out->options.flags |= PYROMETER_REPORT_LOGGING;
+  return is_text(value, "stderr") || is_text(value, "stdout") || is_text(value, "logging");
 }
 
 static bool read_format(const json_t *value, struct pm_environment *out) {
   if (is_text(value, "json")) out->options.flags |= PYROMETER_REPORT_JSON;
   return is_text(value, "text") || is_text(value, "json");
+}
+
+static bool read_output(const json_t *value, struct pm_environment *out) {
+  size_t size = json_string_length(value);
+  if (size == 0 || size >= sizeof out->output) return false;
+  memcpy(out->output, json_string_value(value), size + 1);
+  out->options.report_output = out->output;
+  return true;
 }
 
 static bool read_children(const json_t *value, struct pm_environment *out) {
@@ -92,8 +101,9 @@ static const struct {
     {"top", read_top, "functions in a report, 1 to 1000"},
     {"rate", read_rate, "samples per second of CPU, 1 to 250"},
     {"max_threads", read_max_threads, "threads with Python frames, 1 to 65536"},
-    {"log", read_log, "\"stderr\" or \"stdout\"; \"logging\" is not there yet"},
+    {"log", read_log, "\"stderr\", \"stdout\" or \"logging\""},
     {"format", read_format, "\"text\" or \"json\""},
+    {"output", read_output, "the path of a folder"},
     {"children", read_children, "true or false"},
     {"signal", read_signal, "\"USR1\", \"USR2\", \"HUP\" or \"WINCH\""},
     {"native", read_native, "true; the engine without signals is not there yet"},

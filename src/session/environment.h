@@ -3,6 +3,7 @@
 #ifndef PM_SESSION_ENVIRONMENT_H
 #define PM_SESSION_ENVIRONMENT_H
 
+#include <limits.h>
 #include <pyrometer.h>
 
 #include "base/base.h"
@@ -11,6 +12,7 @@ struct pm_environment {
   struct pyrometer_options options;
   uint32_t flags; /* PYROMETER_ARM_* */
   int toggle;     /* signal number, 0: none */
+  char output[PATH_MAX]; /* what options.report_output points to */
 };
 
 /*

@@ -2,14 +2,11 @@
 /* See reporter.h. */
 #include "session/reporter.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "report/report.h"
 #include "session/books.h"
+#include "session/folder.h"
+#include "session/rows.h"
 #include "symbol/symbol.h"
-
-enum { PATIENCE_MS = 100 }; /* with a reader that is slow, per row */
 
 static struct {
   struct pm_reporter_options options;
@@ -17,18 +14,18 @@ static struct {
   struct pm_symbolizer *symbolizer;
   uint64_t next;
   uint64_t collector_ns; /* CPU of the collector when the interval began */
-  uint64_t dropped;
   uint32_t window;
   bool open;
-  char *rows; /* made, not yet written */
-  size_t used, room;
+  struct pm_view *view; /* of `window`, not yet in the folder */
+  uint32_t view_window;
 } reporter;
 
 void pm__reporter_configure(const struct pm_reporter_options *options) {
   reporter.options = *options;
   reporter.window = 0;
-  reporter.dropped = 0;
   reporter.collector_ns = 0;
+  pm__rows_configure(&reporter.options);
+  pm__folder_configure(options->every_ms == 0 ? NULL : options->output);
 }
 
 /* Threads are renamed, and a forked child's main thread gets its name late. */
@@ -62,51 +59,18 @@ void pm__reporter_begin(uint64_t now) {
   open_interval();
 }
 
-/* Keeps a row for pm__reporter_write; its size stands before it. */
-static void keep_row(void *context, const char *row, size_t size) {
-  (void)context;
-  size_t need = reporter.used + sizeof size + size;
-  if (need > reporter.room) {
-    size_t room = need * 2;
-    char *bigger = realloc(reporter.rows, room);
-    if (bigger == NULL) {
-      reporter.dropped++;
-      return;
-    }
-    reporter.rows = bigger;
-    reporter.room = room;
-  }
-  memcpy(reporter.rows + reporter.used, &size, sizeof size);
-  memcpy(reporter.rows + reporter.used + sizeof size, row, size);
-  reporter.used = need;
-}
-
-static bool write_row(const char *row, size_t size) {
-  const struct pm_reporter_options *options = &reporter.options;
-  if (options->sink != NULL) return options->sink(options->context, row, size) == 0;
-  return pm__report_write(options->fd, row, size, PATIENCE_MS);
-}
-
-/* A reader that does not take one row will not take the next ones either: no more waiting for it. */
+/* The folder comes last: its file may take a while. */
 void pm__reporter_write(void) {
-  bool taken = true;
-  if (reporter.used == 0) return;
-  if (reporter.options.sink == NULL) pm__report_take_turn(reporter.options.fd, PATIENCE_MS);
-  for (size_t at = 0; at < reporter.used;) {
-    size_t size;
-    memcpy(&size, reporter.rows + at, sizeof size);
-    taken = taken && write_row(reporter.rows + at + sizeof size, size);
-    if (!taken) reporter.dropped++;
-    at += sizeof size + size;
-  }
-  reporter.used = 0;
-  pm__report_give_turn();
+  pm__rows_write();
+  if (reporter.view != NULL) pm__folder_write(reporter.view, reporter.view_window);
+  pm__view_free(reporter.view);
+  reporter.view = NULL;
 }
 
 void pm__reporter_forked(void) {
-  pm__report_give_turn();
   reporter.open = false;
-  reporter.used = 0;
+  reporter.view = NULL; /* unfreed, like all that was the parent's */
+  pm__rows_forked();
 }
 
 /* The interval's accounts: threads' clocks have been read by the scan that came before. */
@@ -131,14 +95,20 @@ static void report(void) {
       .top = reporter.options.top,
       .attributed =
           profile->samples == 0 ? 0.0 : (double)profile->attributed / (double)profile->samples,
-      .dropped = reporter.dropped,
+      .dropped = pm__rows_dropped(),
+      .fields = reporter.options.logging,
   };
   if (reporter.options.json) {
-    pm__report_json(&rows, keep_row, NULL);
+    pm__report_json(&rows, pm__rows_keep, NULL);
   } else {
-    pm__report_text(&rows, keep_row, NULL);
+    pm__report_text(&rows, pm__rows_keep, NULL);
   }
-  pm__view_free(view);
+  if (pm__folder_is_set()) {
+    reporter.view = view;
+    reporter.view_window = reporter.window;
+  } else {
+    pm__view_free(view);
+  }
 }
 
 /* The next report is due a whole number of intervals after the first, however long this one took. */
@@ -161,6 +131,8 @@ void pm__reporter_round(uint64_t now, uint64_t collector_ns) {
 
 void pm__reporter_end(void) {
   close_interval();
+  pm__rows_end();
+  reporter.next = UINT64_MAX; /* no interval is opened by what is still collected */
   pm__symbolizer_free(reporter.symbolizer);
   reporter.symbolizer = NULL;
 }

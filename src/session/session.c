@@ -13,6 +13,7 @@
 #include "sampler/sampler.h"
 #include "session/collector.h"
 #include "session/reporter.h"
+#include "session/rows.h"
 #include "unwind/unwind.h"
 
 /*
@@ -58,6 +59,7 @@ struct settings {
   struct pm_reporter_options report;
 };
 
+enum { FLAGS = PYROMETER_NO_PYTHON | PYROMETER_REPORT_JSON | PYROMETER_REPORT_LOGGING };
 enum { REPORT_TOP_DEFAULT = 20, EVERY_MS_MIN = 100, EVERY_MS_MAX = 86400000 };
 
 static bool read_report(const struct pyrometer_options *given, struct settings *settings) {
@@ -66,6 +68,8 @@ static bool read_report(const struct pyrometer_options *given, struct settings *
       .top = given->report_top == 0 ? REPORT_TOP_DEFAULT : given->report_top,
       .fd = given->report_fd == 0 ? 2 : given->report_fd,
       .json = (given->flags & PYROMETER_REPORT_JSON) != 0,
+      .logging = (given->flags & PYROMETER_REPORT_LOGGING) != 0,
+      .output = given->report_output,
       .sink = given->report_sink,
       .context = given->report_context,
       .rate_hz = settings->rate_hz,
@@ -87,10 +91,8 @@ static int read_options(const struct pyrometer_options *options, struct settings
   settings->rate_hz = given.rate_hz == 0 ? PM_RATE_DEFAULT : given.rate_hz;
   settings->max_threads = given.max_threads == 0 ? PM_PYTHON_THREADS_DEFAULT : given.max_threads;
   settings->flags = given.flags;
-  bool allowed =
-      settings->rate_hz <= PM_RATE_MAX && settings->max_threads <= 65536 &&
-      (settings->flags & ~(uint32_t)(PYROMETER_NO_PYTHON | PYROMETER_REPORT_JSON)) == 0 &&
-      read_report(&given, settings);
+  bool allowed = settings->rate_hz <= PM_RATE_MAX && settings->max_threads <= 65536 &&
+                 (settings->flags & ~(uint32_t)FLAGS) == 0 && read_report(&given, settings);
   return allowed ? PYROMETER_OK : PYROMETER_E_OPTION;
 }
 
@@ -156,6 +158,8 @@ static const struct pm_python_hooks hooks = {
     .function_at = function_at,
     .name_thread = pm__sampler_name,
     .in_forked_child = pm__arm_in_child,
+    .next_row = pm__rows_next,
+    .row_done = pm__rows_done,
 };
 
 /* With the GIL, after the start. False: the caller has the session's lock itself. */

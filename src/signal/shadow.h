@@ -22,6 +22,7 @@ enum pm_shadow_frame_flag {
 enum pm_shadow_attention {
   PM_ATTENTION_NAME = 1 << 0,  /* tell the thread's Python name again */
   PM_ATTENTION_MARKS = 1 << 1, /* all unwind tables are there: complete the marks */
+  PM_ATTENTION_CALLS = 1 << 2, /* there are pending calls for the main thread (handover.h) */
 };
 
 enum {
