@@ -20,12 +20,12 @@
 #include "python/state.h"
 
 /* A call holds up the main thread this long and one row; more is for the next call. */
-static const uint64_t patience_ns = 2000000u;
+static const uint64_t patience_ns = 20000000u;
 
 /* Names at module level are none of the program's: the namespace is our own. */
 static const char source[] =
     "import sys\n"
-    "import _contextvars, _signal\n"
+    "import _signal\n"
     "INFO, NAME = 20, 'pyrometer'\n"
     "def handlers_of(logger):\n"
     "    found = []\n"
@@ -52,10 +52,8 @@ static const char source[] =
     "        if module.partition('.')[0] == 'logging' or frame.f_code in busy: return False\n"
     "        frame = frame.f_back\n"
     "    return not any(is_locked(getattr(handler, 'queue', None)) for handler in handlers)\n"
-    "def log(text, fields):\n"
-    "    logging = sys.modules.get('logging')\n"
-    "    logger = logging and logging.getLogger(NAME)\n"
-    "    if not logger or not logger.hasHandlers(): return 'unhandled'\n"
+    "def log(logger, text, fields):\n"
+    "    if not logger.hasHandlers(): return 'unhandled'\n"
     "    if not logger.isEnabledFor(INFO): return 'level'\n"
     "    extra = {NAME: fields}\n"
     "    logger.handle(logger.makeRecord(NAME, INFO, '(pyrometer)', 0, text, (), None, None, "
@@ -70,7 +68,10 @@ static const char source[] =
     "def hand(text, fields):\n"
     "    try:\n"
     "        if not fields: return '' if is_ready() else 'later'\n"
-    "        return _contextvars.Context().run(log, text, fields)\n"
+    "        logging = sys.modules.get('logging')\n"
+    "        if not logging: return 'unhandled'\n"
+    "        import _contextvars\n"
+    "        return _contextvars.Context().run(log, logging.getLogger(NAME), text, fields)\n"
     "    except Exception as error:\n"
     "        if is_meant_for_program(error): raise\n"
     "        return 'failed'\n";

@@ -45,6 +45,13 @@ def read(text: str) -> list[Report]:
     return reports
 
 
+def marked(text: str, mark: str) -> str:
+    """The rows of a log that bear a mark, without it."""
+    start = f"[profile {mark}]"
+    lines = [line for line in text.splitlines() if line.startswith(start)]
+    return "\n".join(line.replace(start, "[profile]", 1) for line in lines)
+
+
 def _read_row(line: str, reports: list[Report]) -> None:
     if match := PROCESS.fullmatch(line):
         reports.append(
