@@ -43,7 +43,7 @@ extern "C" {
   X(E_FILE, -6, "the output file could not be written",                                           \
     "check that the folder exists and may be written", OSError)                                   \
   X(E_MEMORY, -7, "out of memory", "free some memory", MemoryError)                               \
-  X(E_SIGNAL, -8, "no signal is free for sampling", "free SIGPROF or one real-time signal",       \
+  X(E_SIGNAL, -8, "no signal is free for sampling", "free one real-time signal, or SIGPROF",      \
     RuntimeError)                                                                                 \
   X(E_TIMER, -9, "no CPU timer could be made", "raise RLIMIT_SIGPENDING (ulimit -i)",             \
     RuntimeError)                                                                                 \

@@ -20,6 +20,8 @@ void pm__pool_forked(void);
 
 /* Signal: picks one, installs the handler. 0 or PYROMETER_E_SIGNAL. */
 int pm__install_handler(void);
+/* Is it still ours? The program may have put another handler in its place. */
+bool pm__install_is_in_place(void);
 int pm__install_signal(void);
 
 /* Timers; all times in ns of CPU. False where the kernel has no more of them (errno). */

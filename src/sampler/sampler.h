@@ -90,8 +90,15 @@ const char *pm__sampler_reason(struct pm_sampled *sampled);
 /* Does any thread's hazard pointer name this snapshot? */
 bool pm__sampler_tables_in_use(const struct pm_tables *tables);
 
+/*
+ * Makes sure that our signal has our handler still. If it has not, all timers get another
+ * signal; facts say which one was lost.
+ */
+void pm__sampler_check_signal(void);
+
 struct pm_sampler_facts {
   int signal;             /* the signal number used */
+  int signal_lost;        /* the one before, whose handler the program replaced; 0: none */
   uint32_t threads_beyond_limit; /* threads that found the registry full */
   uint32_t shadows_refused;      /* Python threads beyond python_threads */
   uint32_t timers_refused;       /* per-thread timers that failed (EAGAIN) */

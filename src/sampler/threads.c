@@ -23,6 +23,10 @@ static pthread_once_t exit_key_once = PTHREAD_ONCE_INIT;
  */
 static void start_timer(struct pm_sampled *sampled) {
   uint64_t tick = 1000000000u / PM_RATE_MAX;
+  if (pm__registry.facts.signal == 0) {
+    sampled->reason = "the program has taken all signals";
+    return;
+  }
   sampled->young = sampled->cpu_base == 0 && tick < pm__registry.period_ns;
   uint64_t first = sampled->cpu_base == 0 ? 1 : pm__timer_random(pm__registry.period_ns);
   if (pm__timer_thread(sampled, sampled->young ? tick : pm__registry.period_ns, first)) return;
@@ -99,8 +103,33 @@ static void begin_thread(struct pm_sampled *sampled) {
   start_timer(sampled);
 }
 
+static void delete_timers(void) {
+  for (uint32_t i = 0; i < pm__pool_count(); i++) pm__timer_delete(pm__pool_block(i));
+  pm__timer_process_delete();
+}
+
+/*
+ * A signal of ours that meets the program's handler, or none, would change the program:
+ * without a free signal no more are sent.
+ */
+static void check_signal(void) {
+  if (pm__install_is_in_place()) return;
+  delete_timers();
+  pm__registry.facts.signal_lost = pm__install_signal();
+  bool found = pm__install_handler() == PYROMETER_OK;
+  pm__registry.facts.signal = found ? pm__install_signal() : 0;
+  if (!found || !pm__registry.armed) return;
+  pm__timer_process_reserve();
+  for (uint32_t i = 0; i < pm__pool_count(); i++) {
+    struct pm_sampled *sampled = pm__pool_block(i);
+    if (atomic_load(&sampled->thread.state) == PM_THREAD_LIVE) start_timer(sampled);
+  }
+}
+
 void pm__sampler_arm(void) {
   pthread_mutex_lock(&pm__registry_lock);
+  check_signal();
+  pm__registry.facts.signal_lost = 0; /* that was before the session */
   pm__registry.armed = true;
   pm__timer_process_reserve();
   atomic_store(&pm__signal_state.active, true);
@@ -108,6 +137,12 @@ void pm__sampler_arm(void) {
     struct pm_sampled *sampled = pm__pool_block(i);
     if (atomic_load(&sampled->thread.state) == PM_THREAD_LIVE) begin_thread(sampled);
   }
+  pthread_mutex_unlock(&pm__registry_lock);
+}
+
+void pm__sampler_check_signal(void) {
+  pthread_mutex_lock(&pm__registry_lock);
+  if (pm__registry.armed) check_signal();
   pthread_mutex_unlock(&pm__registry_lock);
 }
 
@@ -131,8 +166,7 @@ static void wait_for_handlers(void) {
 void pm__sampler_disarm(void) {
   pthread_mutex_lock(&pm__registry_lock);
   pm__registry.armed = false;
-  for (uint32_t i = 0; i < pm__pool_count(); i++) pm__timer_delete(pm__pool_block(i));
-  pm__timer_process_delete();
+  delete_timers();
   atomic_store(&pm__signal_state.active, false);
   pthread_mutex_unlock(&pm__registry_lock);
   wait_for_handlers();

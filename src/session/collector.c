@@ -5,10 +5,12 @@
 #include <pthread.h>
 #include <pyrometer.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
 #include "python/python.h"
+#include "report/report.h"
 #include "sampler/sampler.h"
 #include "session/books.h"
 #include "session/reporter.h"
@@ -30,6 +32,7 @@ static struct {
   pthread_cond_t wake;
   bool running, stopping, armed;
   uint64_t next_scan;
+  int signal_told; /* the last one lost, 0: none */
   uint64_t cpu_base; /* CPU of the collector before sampling began */
 } collector = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -55,9 +58,24 @@ static void scan(uint64_t now) {
   collector.next_scan = now + pause;
 }
 
+/* Said once a session. With no lock held: standard error may be slow. */
+static void tell_of_signal(void) {
+  char row[128];
+  struct pm_sampler_facts facts = pm__sampler_facts();
+  if (facts.signal_lost == collector.signal_told) return;
+  bool first = collector.signal_told == 0;
+  collector.signal_told = facts.signal_lost;
+  if (!first) return;
+  int size = snprintf(
+      row, sizeof row, "pyrometer: the program handles signal %d itself now; sampling %s\n",
+      facts.signal_lost, facts.signal == 0 ? "has ended" : "goes on by another one");
+  pm__report_write(2, row, (size_t)size, 100);
+}
+
 /* One round, under the profile lock. */
 static void collect(void) {
   uint64_t now = pm__clock_monotonic();
+  pm__sampler_check_signal();
   pm__unwind_refresh();
   pm__books_drain();
   scan(now);
@@ -143,6 +161,7 @@ static void *collector_main(void *argument) {
   while (!collector.stopping) {
     collect();
     pthread_mutex_unlock(&collector.lock);
+    tell_of_signal();
     pm__reporter_write(); /* may wait for a slow reader: with no lock held */
     pm__arrival_round(pm__clock_monotonic());
     pthread_mutex_lock(&collector.lock);
@@ -173,6 +192,7 @@ int pm__collector_start(struct pm_profile *profile, const struct pm_collector_be
   pm__books_open(PM_BOOK_SESSION, profile);
   collector.stopping = collector.armed = false;
   collector.next_scan = 0;
+  collector.signal_told = 0;
   int error = create_thread();
   collector.running = error == PYROMETER_OK;
   return error;

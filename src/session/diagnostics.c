@@ -106,6 +106,7 @@ static void put_threads(json_t *root, const struct pm_profile *profile) {
   put_text(root, "timer", facts.process_timer ? "process" : "per thread");
   put_count(root, "timers_refused", facts.timers_refused);
   put_count(root, "signal_number", (uint64_t)facts.signal);
+  if (facts.signal_lost != 0) put_count(root, "signal_lost", (uint64_t)facts.signal_lost);
   json_t *unsampled = json_array();
   for (uint32_t i = 0; i < profile->thread_count; i++) {
     const struct pm_profile_thread *thread = &profile->threads[i];
