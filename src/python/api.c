@@ -132,14 +132,22 @@ PyObject *pm__api_attribute(PyObject *object, const char *name) {
   return value;
 }
 
-PyObject *pm__api_module_item(const char *module, const char *name) {
+PyObject *pm__api_module_names(const char *module) {
   PyObject *modules = pm__api.PySys_GetObject("modules"); /* borrowed */
   PyObject *found = modules == NULL ? NULL : pm__api_dict_get_string(modules, module);
   if (found == NULL) return NULL;
-  PyObject *namespace = pm__api.PyModule_GetDict(found); /* borrowed from the module */
-  PyObject *item = namespace == NULL ? NULL : pm__api_dict_get_string(namespace, name);
-  if (item == NULL) pm__api.PyErr_Clear();
+  PyObject *names = pm__api.PyModule_GetDict(found); /* borrowed from the module */
+  if (names == NULL) pm__api.PyErr_Clear();
+  if (names != NULL) pm__api.Py_IncRef(names);
   pm__api.Py_DecRef(found);
+  return names;
+}
+
+PyObject *pm__api_module_item(const char *module, const char *name) {
+  PyObject *names = pm__api_module_names(module);
+  PyObject *item = names == NULL ? NULL : pm__api_dict_get_string(names, name);
+  if (item == NULL) pm__api.PyErr_Clear();
+  pm__api_release(names);
   return item;
 }
 

@@ -81,7 +81,6 @@ enum {
   F(0, PyObject *, PyType_GenericAlloc, (PyObject *, Py_ssize_t))                            \
   F(0, PyObject *, PyVectorcall_Call, (PyObject *, PyObject *, PyObject *))                  \
   F(0, PyObject *, PyEval_GetFrame, (void))                                                  \
-  F(0, PyObject *, PyEval_GetBuiltins, (void))                                               \
   F(0, PyObject *, PyEval_EvalCode, (PyObject *, PyObject *, PyObject *))                    \
   F(0, PyObject *, Py_CompileString, (const char *, const char *, int))                      \
   F(0, PyObject *, PyFrame_GetBack, (PyObject *))                                            \
@@ -125,6 +124,8 @@ enum {
   D(_Py_NoneStruct)    \
   D(PyBaseObject_Type) \
   D(PyExc_MemoryError) \
+  D(PyExc_NameError)   \
+  D(PyExc_TypeError)   \
   D(PyExc_RecursionError)
 
 struct pm_api {
@@ -177,7 +178,9 @@ static inline void pm__api_release(PyObject *object) {
 PyObject *pm__api_dict_get(PyObject *dict, PyObject *key);
 PyObject *pm__api_dict_get_string(PyObject *dict, const char *key);
 PyObject *pm__api_attribute(PyObject *object, const char *name);
-/* A name in an imported module's namespace; NULL when the module is not there. */
+/* The namespace of an imported module. */
+PyObject *pm__api_module_names(const char *module);
+/* A name in it; NULL when the module is not there. */
 PyObject *pm__api_module_item(const char *module, const char *name);
 
 /*

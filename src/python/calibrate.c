@@ -201,11 +201,17 @@ static void learn_roles(void) {
   }
 }
 
-/* At the edge of the stack or of memory our few lines fail like any others would. */
+/*
+ * At the edge of the stack or of memory our few lines fail like any others would, and so
+ * they do where the program has taken a builtin away or put its own in the place.
+ */
 static bool is_from_snippet(PyObject *exception) {
-  return pm__api.PyErr_GivenExceptionMatches(exception,
-                                             *(PyObject **)pm__api.PyExc_RecursionError) ||
-         pm__api.PyErr_GivenExceptionMatches(exception, *(PyObject **)pm__api.PyExc_MemoryError);
+  void *const own[] = {pm__api.PyExc_RecursionError, pm__api.PyExc_MemoryError,
+                       pm__api.PyExc_NameError, pm__api.PyExc_TypeError};
+  for (size_t i = 0; i < PM_COUNT_OF(own); i++) {
+    if (pm__api.PyErr_GivenExceptionMatches(exception, *(PyObject **)own[i])) return true;
+  }
+  return false;
 }
 
 /* Ctrl-C, or another signal's handler, may hit our lines instead of the program's: raised again there. */
@@ -231,10 +237,12 @@ static bool run_source(const char *source, PyObject *names) {
   return result != NULL;
 }
 
+/* The running frame may have builtins of its own (`eval` with restricted ones), so they are no good. */
 static void run_snippet(void) {
   PyObject *names = pm__api.PyDict_New();
-  if (names != NULL) {
-    pm__api.PyDict_SetItemString(names, "__builtins__", pm__api.PyEval_GetBuiltins());
+  PyObject *builtins = pm__api_module_names("builtins");
+  if (names != NULL && builtins != NULL) {
+    pm__api.PyDict_SetItemString(names, "__builtins__", builtins);
     if (run_source(snippet, names)) {
       const char *more = pm__untold_prepare(names, &run.log);
       run.trying = true;
@@ -246,6 +254,7 @@ static void run_snippet(void) {
     pm__api.PyDict_Clear(names);
   }
   pm__api_release(names);
+  pm__api_release(builtins);
   drop_exception();
 }
 

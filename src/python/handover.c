@@ -94,15 +94,18 @@ static PyObject *run_source(PyObject *names) {
   return result;
 }
 
-/* Our function, made at its first use; NULL with an exception set. */
+/* Our function, made at its first use; NULL, perhaps with an exception set. */
 static PyObject *find_hand(void) {
   if (handover.hand != NULL) return handover.hand;
   PyObject *names = pm__api.PyDict_New();
-  if (names == NULL) return NULL;
-  pm__api.PyDict_SetItemString(names, "__builtins__", pm__api.PyEval_GetBuiltins());
-  PyObject *result = run_source(names);
-  if (result != NULL) handover.hand = pm__api_dict_get_string(names, "hand");
-  pm__api_release(result);
+  PyObject *builtins = pm__api_module_names("builtins"); /* not those of the running frame */
+  if (names != NULL && builtins != NULL) {
+    pm__api.PyDict_SetItemString(names, "__builtins__", builtins);
+    PyObject *result = run_source(names);
+    if (result != NULL) handover.hand = pm__api_dict_get_string(names, "hand");
+    pm__api_release(result);
+  }
+  pm__api_release(builtins);
   pm__api_release(names);
   return handover.hand;
 }

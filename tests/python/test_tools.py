@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -258,3 +259,22 @@ def test_with_a_jit_that_is_off(python: Python) -> None:
     assert python.run("-c", code).stdout == "attributed\n"
     done = python.run("-E", "-c", code.splitlines()[1], env={**os.environ, "PYTHON_JIT": "1"})
     assert done.stdout == "attributed\n"
+
+
+def test_a_start_under_other_builtins(python: Python) -> None:
+    """As namedtuple evaluates: nothing of the frame that we happen to be in is used by us."""
+    program = """
+        import builtins, pyrometer
+        from pyrometer import snapshot, start, stop
+        eval("start()", {"start": start, "__builtins__": {}})
+        first = snapshot()["state"]
+        stop()
+        del builtins.sorted
+        builtins.max = lambda *a: undefined
+        start()
+        stop()
+        print(first)
+    """
+    done = python.run("-c", textwrap.dedent(program))
+    assert done.returncode == 0, done.stderr
+    assert (done.stdout, done.stderr) == ("attributed\n", "")
