@@ -143,6 +143,14 @@ PyObject *pm__api_module_names(const char *module) {
   return names;
 }
 
+PyObject *pm__api_new_names(void) {
+  PyObject *builtins = pm__api_module_names("builtins");
+  PyObject *names = builtins == NULL ? NULL : pm__api.PyDict_New();
+  if (names != NULL) pm__api.PyDict_SetItemString(names, "__builtins__", builtins);
+  pm__api_release(builtins);
+  return names;
+}
+
 PyObject *pm__api_module_item(const char *module, const char *name) {
   PyObject *names = pm__api_module_names(module);
   PyObject *item = names == NULL ? NULL : pm__api_dict_get_string(names, name);

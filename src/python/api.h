@@ -180,7 +180,9 @@ PyObject *pm__api_dict_get_string(PyObject *dict, const char *key);
 PyObject *pm__api_attribute(PyObject *object, const char *name);
 /* The namespace of an imported module. */
 PyObject *pm__api_module_names(const char *module);
-/* A name in it; NULL when the module is not there. */
+/* A new namespace with the interpreter's builtins, not those of whatever frame is running. */
+PyObject *pm__api_new_names(void);
+/* A name in a module's namespace; NULL when the module is not there. */
 PyObject *pm__api_module_item(const char *module, const char *name);
 
 /*

@@ -7,9 +7,9 @@
 #include "python/arrival.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <unistd.h>
 
+#include "base/thread.h"
 #include "python/api.h"
 #include "python/state.h"
 
@@ -59,17 +59,13 @@ static void *be_guest(void *context) {
 }
 
 static void send_guest(void) {
-  sigset_t all, before;
   pthread_t thread;
   if (atomic_exchange(&arrival.guest, true)) return;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  if (pthread_create(&thread, NULL, be_guest, NULL) == 0) {
+  if (pm__thread_start(&thread, be_guest, NULL) == 0) {
     pthread_detach(thread);
   } else {
     atomic_store(&arrival.guest, false);
   }
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 static bool is_found(void) { return pm__api.Py_IsInitialized != NULL; }

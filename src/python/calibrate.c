@@ -237,12 +237,9 @@ static bool run_source(const char *source, PyObject *names) {
   return result != NULL;
 }
 
-/* The running frame may have builtins of its own (`eval` with restricted ones), so they are no good. */
 static void run_snippet(void) {
-  PyObject *names = pm__api.PyDict_New();
-  PyObject *builtins = pm__api_module_names("builtins");
-  if (names != NULL && builtins != NULL) {
-    pm__api.PyDict_SetItemString(names, "__builtins__", builtins);
+  PyObject *names = pm__api_new_names();
+  if (names != NULL) {
     if (run_source(snippet, names)) {
       const char *more = pm__untold_prepare(names, &run.log);
       run.trying = true;
@@ -254,7 +251,6 @@ static void run_snippet(void) {
     pm__api.PyDict_Clear(names);
   }
   pm__api_release(names);
-  pm__api_release(builtins);
   drop_exception();
 }
 

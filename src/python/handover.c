@@ -97,15 +97,10 @@ static PyObject *run_source(PyObject *names) {
 /* Our function, made at its first use; NULL, perhaps with an exception set. */
 static PyObject *find_hand(void) {
   if (handover.hand != NULL) return handover.hand;
-  PyObject *names = pm__api.PyDict_New();
-  PyObject *builtins = pm__api_module_names("builtins"); /* not those of the running frame */
-  if (names != NULL && builtins != NULL) {
-    pm__api.PyDict_SetItemString(names, "__builtins__", builtins);
-    PyObject *result = run_source(names);
-    if (result != NULL) handover.hand = pm__api_dict_get_string(names, "hand");
-    pm__api_release(result);
-  }
-  pm__api_release(builtins);
+  PyObject *names = pm__api_new_names();
+  PyObject *result = names == NULL ? NULL : run_source(names);
+  if (result != NULL) handover.hand = pm__api_dict_get_string(names, "hand");
+  pm__api_release(result);
   pm__api_release(names);
   return handover.hand;
 }

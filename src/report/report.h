@@ -62,6 +62,9 @@ size_t pm__report_mark(const char *row, size_t size, const char *mark, char *out
  */
 bool pm__report_write(int fd, const char *row, size_t size, int patience_ms);
 
+/* A line of ours on standard error, "pyrometer: " before it: cut when too long, dropped as above. */
+__attribute__((format(printf, 1, 2))) void pm__report_tell(const char *format, ...);
+
 /*
  * Around the rows of one report: processes that write to one descriptor, like the workers
  * of a server, take turns, so that their reports do not mix. Whoever waited `patience_ms`

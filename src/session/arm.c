@@ -26,11 +26,7 @@ static struct {
   int answer;
 } armed;
 
-static void say(const char *message) {
-  char row[PM_REPORT_ROW_MAX];
-  int size = snprintf(row, sizeof row, "pyrometer: %s; not started\n", message);
-  pm__report_write(2, row, (size_t)size < sizeof row ? (size_t)size : sizeof row - 1, 100);
-}
+static void say(const char *message) { pm__report_tell("%s; not started", message); }
 
 static int start_armed(uint32_t delay_ms) {
   int error = pm__session_start(&armed.environment.options, delay_ms);

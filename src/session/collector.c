@@ -4,11 +4,10 @@
 
 #include <pthread.h>
 #include <pyrometer.h>
-#include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
+#include "base/thread.h"
 #include "python/python.h"
 #include "report/report.h"
 #include "sampler/sampler.h"
@@ -60,16 +59,13 @@ static void scan(uint64_t now) {
 
 /* Said once a session. With no lock held: standard error may be slow. */
 static void tell_of_signal(void) {
-  char row[128];
   struct pm_sampler_facts facts = pm__sampler_facts();
   if (facts.signal_lost == collector.signal_told) return;
   bool first = collector.signal_told == 0;
   collector.signal_told = facts.signal_lost;
   if (!first) return;
-  int size = snprintf(
-      row, sizeof row, "pyrometer: the program handles signal %d itself now; sampling %s\n",
-      facts.signal_lost, facts.signal == 0 ? "has ended" : "goes on by another one");
-  pm__report_write(2, row, (size_t)size, 100);
+  pm__report_tell("the program handles signal %d itself now; sampling %s", facts.signal_lost,
+                  facts.signal == 0 ? "has ended" : "goes on by another one");
 }
 
 /* One round, under the profile lock. */
@@ -172,15 +168,6 @@ static void *collector_main(void *argument) {
   return NULL;
 }
 
-static int create_thread(void) {
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  int error = pthread_create(&collector.thread, NULL, collector_main, NULL);
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
-  return error == 0 ? PYROMETER_OK : PYROMETER_E_THREAD;
-}
-
 int pm__collector_start(struct pm_profile *profile, const struct pm_collector_begin *begin) {
   pthread_condattr_t attributes;
   pthread_condattr_init(&attributes);
@@ -193,9 +180,8 @@ int pm__collector_start(struct pm_profile *profile, const struct pm_collector_be
   collector.stopping = collector.armed = false;
   collector.next_scan = 0;
   collector.signal_told = 0;
-  int error = create_thread();
-  collector.running = error == PYROMETER_OK;
-  return error;
+  collector.running = pm__thread_start(&collector.thread, collector_main, NULL) == 0;
+  return collector.running ? PYROMETER_OK : PYROMETER_E_THREAD;
 }
 
 void pm__collector_stop(void) {

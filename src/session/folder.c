@@ -31,14 +31,12 @@ static const char *text_of(int trouble) {
 }
 
 static void tell(int trouble) {
-  char row[PM_REPORT_ROW_MAX];
   if (trouble == folder.told) return;
   folder.told = trouble;
   if (trouble == 0) return;
   struct pm_arena arena = {0};
-  int size = snprintf(row, sizeof row, "pyrometer: no profiles in \"output\": \"%.3000s\": %s\n",
-                      pm__text_clean(&arena, folder.path), text_of(trouble));
-  pm__report_write(2, row, (size_t)size, PATIENCE_MS);
+  pm__report_tell("no profiles in \"output\": \"%.3000s\": %s", pm__text_clean(&arena, folder.path),
+                  text_of(trouble));
   pm__arena_free(&arena);
 }
 

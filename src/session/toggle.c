@@ -8,6 +8,8 @@
 #include <signal.h>
 #include <string.h>
 
+#include "base/thread.h"
+
 static sem_t asked;
 
 static void note(int number) {
@@ -28,11 +30,7 @@ static void *wait_for_signals(void *argument) {
 
 static int make_thread(void (**toggle)(void)) {
   pthread_t thread;
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  int error = pthread_create(&thread, NULL, wait_for_signals, toggle);
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  int error = pm__thread_start(&thread, wait_for_signals, toggle);
   if (error == 0) pthread_detach(thread);
   return error;
 }
