@@ -101,7 +101,7 @@ static inline PyObject *unwind(enum pm_event kind, PyObject *const *args, uintpt
     (void)callable, (void)nargsf, (void)kwnames;                                  \
     pm__oracle_before(kind, args[0]);                                             \
     PyObject *result = side(kind, args, CALLER_CFA());                            \
-    pm__oracle_after(kind, args[0]);                                              \
+    pm__oracle_after(kind, args, CALLER_CFA());                                   \
     return result;                                                                \
   }
 CALLBACK(on_start, enter, PM_EVENT_START)

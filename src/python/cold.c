@@ -175,6 +175,11 @@ static bool has_other_parent(struct pm_python_thread *thread, const struct event
   if (footing == PM_FOOTING_FIRM) note_span(thread, event, outer);
   if (footing != PM_FOOTING_UNKNOWN) return footing == PM_FOOTING_UNTOLD;
   if (top_is_frameless(thread->shadow)) return false; /* Python knows only what is under it */
+  /*
+   * The innermost one was found by a walk. It may be this frame itself, found from a callback
+   * before its START, or be gone since; in recursion the code under it looks the same.
+   */
+  if (pm__local_recurs(thread)) return true;
   const void *parent = pm__seed_parent();
   return parent != NULL && !pm__local_is(pm__local_top(thread), parent);
 }

@@ -8,6 +8,7 @@
 #include "python/codes.h"
 #include "python/local.h"
 #include "python/oracle_text.h"
+#include "python/oracle_trail.h"
 #include "python/state.h"
 
 enum { STUBS = 1024 };
@@ -208,14 +209,27 @@ static void plant(void) {
     pm__stack_pop(shadow);
 }
 
-void pm__oracle_after(enum pm_event kind, PyObject *code) {
+static void keep(enum pm_event kind, PyObject *const *args, uintptr_t caller) {
+  struct pm_shadow *shadow = shown_shadow(check.live);
+  if (shadow == NULL) return;
+  struct pm_oracle_step step = {.kind = kind,
+                                .code = args[0],
+                                .offset = pm__api.PyLong_AsLong(args[1]),
+                                .caller = caller,
+                                .depth = pm__stack_depth(shadow),
+                                .top = pm__local_outer(pm__local_self)};
+  pm__oracle_trail_add(step);
+}
+
+void pm__oracle_after(enum pm_event kind, PyObject *const *args, uintptr_t caller) {
   struct pm_oracle_shown shown;
+  keep(kind, args, caller);
   if (!check.chosen) return;
   check.chosen = false;
   if (oracle.plant) plant();
   /* Another thread may have stopped the session meanwhile, where there is no GIL. */
   uint32_t live = atomic_load_explicit(&pm__python_session.live, memory_order_acquire);
-  if (live == check.live && is_seeded(live) && show(live, &shown)) judge(kind, code, &shown);
+  if (live == check.live && is_seeded(live) && show(live, &shown)) judge(kind, args[0], &shown);
 }
 
 bool pm__oracle_facts(struct pm_oracle_facts *facts) {

@@ -35,14 +35,19 @@ struct pm_oracle_facts {
 };
 
 #ifdef PYROMETER_ORACLE
-/* Around whatever a callback does with its event. They never raise and keep a pending exception. */
+/*
+ * Around whatever a callback does with its event; `caller` is its CFA. They never raise and
+ * keep a pending exception.
+ */
 void pm__oracle_before(enum pm_event kind, PyObject *code);
-void pm__oracle_after(enum pm_event kind, PyObject *code);
+void pm__oracle_after(enum pm_event kind, PyObject *const *args, uintptr_t caller);
 /* Counts since the library was loaded. Any thread. */
 bool pm__oracle_facts(struct pm_oracle_facts *facts);
 #else
 static inline void pm__oracle_before(enum pm_event kind, PyObject *code) { (void)kind, (void)code; }
-static inline void pm__oracle_after(enum pm_event kind, PyObject *code) { (void)kind, (void)code; }
+static inline void pm__oracle_after(enum pm_event kind, PyObject *const *args, uintptr_t caller) {
+  (void)kind, (void)args, (void)caller;
+}
 static inline bool pm__oracle_facts(struct pm_oracle_facts *facts) {
   (void)facts;
   return false;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "python/codes.h"
+#include "python/oracle_trail.h"
 #include "python/python.h"
 
 enum { INNERMOST = 64 }; /* frames of a stack that are written */
@@ -79,19 +80,35 @@ static void put_difference(struct writer *writer, const void *const *codes, uint
   }
 }
 
-void pm__oracle_note(enum pm_event kind, const void *const *codes, uint32_t count,
-                     const struct pm_oracle_shown *shown) {
+static const char *name_of(enum pm_event kind) {
   static const char *const names[PM_EVENT_KINDS] = {
       [PM_EVENT_START] = "START",   [PM_EVENT_RESUME] = "RESUME", [PM_EVENT_THROW] = "THROW",
       [PM_EVENT_RETURN] = "RETURN", [PM_EVENT_YIELD] = "YIELD",   [PM_EVENT_UNWIND] = "UNWIND",
   };
+  return names[kind];
+}
+
+/* What led to it, newest first: event, offset, where the callback stood, the shadow after. */
+static void put_trail(struct writer *writer) {
+  const struct pm_oracle_step *step;
+  for (uint32_t back = 0; (step = pm__oracle_trail(back)) != NULL; back++) {
+    put(writer, "\n  %s +%ld at %#lx:", name_of(step->kind), step->offset,
+        (unsigned long)step->caller);
+    put_code(writer, pm__codes_find(step->code));
+    put(writer, ", then %u deep, innermost at %#lx", step->depth, (unsigned long)step->top);
+  }
+}
+
+void pm__oracle_note(enum pm_event kind, const void *const *codes, uint32_t count,
+                     const struct pm_oracle_shown *shown) {
   uint32_t at = atomic_fetch_add(&kept.taken, 1);
   if (at >= PM_ORACLE_EXAMPLES) return;
   struct writer writer = {.text = kept.text[at], .used = 0};
-  put(&writer, "%s ", names[kind]);
+  put(&writer, "%s ", name_of(kind));
   put_true(&writer, codes, count);
   put_shown(&writer, shown);
   put_difference(&writer, codes, count, shown);
+  put_trail(&writer);
   atomic_store(&kept.ready[at], 1);
 }
 

@@ -119,6 +119,12 @@ def test_greenlet_imported_after_the_start(python: Python, package: Path) -> Non
     check(run(python, [package, modules(python)], min(EVENTS, 3e5), *given))
 
 
+def test_recursion_that_a_walk_has_met_before_its_start(python: Python, package: Path) -> None:
+    """It showed frames twice: a walk in a finaliser met the frame that was about to enter."""
+    given = ("--only", "too_deep_through_c", "--context", "traced_while_collecting")
+    check(run(python, [package], min(EVENTS, 1e6), *given, "--no-threads", "--seconds", SECONDS))
+
+
 def test_without_the_gil(python: Python, package: Path) -> None:
     """Apart, for greenlet and coverage switch it on again."""
     if not python.version.endswith("t"):

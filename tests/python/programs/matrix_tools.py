@@ -27,6 +27,29 @@ in_main = threading.local()
 one_at_a_time = threading.Lock()  # for tools of which a process can have one
 
 
+class Sides:
+    """Two kinds of contexts that must not meet: coverage waits for ever for its own lock when
+    a handler runs, or an exception from outside arrives, while it holds that."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.inside = {"coverage": 0, "interruptions": 0}
+
+    @contextlib.contextmanager
+    def entered(self, side: str) -> Iterator[bool]:
+        with self.lock:
+            allowed = all(name == side or count == 0 for name, count in self.inside.items())
+            self.inside[side] += allowed
+        try:
+            yield allowed
+        finally:
+            with self.lock:
+                self.inside[side] -= allowed
+
+
+sides = Sides()
+
+
 class Interrupted(Exception):  # noqa: N818 - a signal, not an error
     """Raised by a signal handler, or from another thread."""
 
@@ -140,7 +163,8 @@ def under_coverage(rng: Random) -> Iterator[None]:
     except ImportError:
         yield
         return
-    with alone() as allowed:
+    with sides.entered("coverage") as meets_none, alone() as one:
+        allowed = meets_none and one
         measured = None
         if allowed and threading.current_thread() is threading.main_thread():
             core = rng.choice(("sysmon", "ctrace"))
@@ -193,10 +217,10 @@ def timer(handler: Callable[[int, FrameType | None], None], period: float) -> It
 
 @contextlib.contextmanager
 def signalled(rng: Random) -> Iterator[None]:
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    with timer(on_signal, rng.choice((0.0002, 0.001))):
+    in_main_thread = threading.current_thread() is threading.main_thread()
+    with sides.entered("interruptions") as allowed, contextlib.ExitStack() as timers:
+        if in_main_thread and allowed:
+            timers.enter_context(timer(on_signal, rng.choice((0.0002, 0.001))))
         yield
 
 
@@ -261,18 +285,24 @@ def interrupted(_rng: Random) -> Iterator[None]:
     That may be in a tracer, whose exception then comes before our event: see below for
     what a generator must not do then.
     """
-    if threading.current_thread() is threading.main_thread():
-        steps = catching if sys.gettrace() is None and sys.getprofile() is None else stepping
-        target = Target(steps)
-
-        def done() -> bool:
-            global raising
-            raising = target.beats < 200
-            return not raising
-
-        with timer(on_signal_raising, 0.0003):
-            target.survive(done)
+    in_main_thread = threading.current_thread() is threading.main_thread()
+    with sides.entered("interruptions") as allowed:
+        if in_main_thread and allowed:
+            be_interrupted()
     yield
+
+
+def be_interrupted() -> None:
+    steps = catching if sys.gettrace() is None and sys.getprofile() is None else stepping
+    target = Target(steps)
+
+    def done() -> bool:
+        global raising
+        raising = target.beats < 200
+        return not raising
+
+    with timer(on_signal_raising, 0.0003):
+        target.survive(done)
 
 
 @contextlib.contextmanager
@@ -283,6 +313,13 @@ def interrupted_from_outside(_rng: Random) -> Iterator[None]:
     it goes on without a RESUME: no event shows that it stands there until it leaves.
     A limit, known and small: so none does that here.
     """
+    with sides.entered("interruptions") as allowed:
+        if allowed:
+            be_interrupted_from_outside()
+    yield
+
+
+def be_interrupted_from_outside() -> None:
     target = Target(stepping)
     ident = threading.get_ident()
     stop = threading.Event()
@@ -303,7 +340,6 @@ def interrupted_from_outside(_rng: Random) -> Iterator[None]:
     gun.start()
     target.survive(stop.is_set)
     gun.join()
-    yield
 
 
 def on_collection(_phase: str, _facts: dict[str, int]) -> None:
@@ -351,7 +387,7 @@ def quiet_stderr() -> Iterator[None]:
         sys.stderr = before
 
 
-CONTEXTS = (
+ALONE = (
     plain,
     traced,
     profiled,
@@ -364,3 +400,22 @@ CONTEXTS = (
     interrupted_from_outside,
     collecting,
 )
+
+
+@contextlib.contextmanager
+def two_at_once(rng: Random) -> Iterator[None]:
+    with rng.choice(ALONE)(rng), rng.choice(ALONE)(rng):
+        yield
+
+
+@contextlib.contextmanager
+def traced_while_collecting(rng: Random) -> Iterator[None]:
+    """At the limit of recursion the tracer fails in a finaliser, which the interpreter reports.
+
+    From 3.13 on that runs Python code right before a call that no event has told of yet.
+    """
+    with traced(rng), collecting(rng), quiet_stderr():
+        yield
+
+
+CONTEXTS = (*ALONE, two_at_once, traced_while_collecting)
