@@ -100,6 +100,12 @@ struct pyrometer_options {
    * standard error; the session runs.
    */
   const char *report_output;
+  /*
+   * CPU that Pyrometer may use, in hundredths of a percent of the process's (300 = 3 %), 1 to
+   * 10000; 0 = all events are on all the time. Where they would cost more, events are
+   * on in bursts; calls are then estimates, and so are the Python frames of samples in between.
+   */
+  uint32_t budget;
 };
 
 /*

@@ -27,17 +27,22 @@ if TYPE_CHECKING:
 __all__ = ["export", "profile", "reset", "snapshot", "start", "stop"]
 
 
-def start(*, rate: int = 100, max_threads: int = 256) -> None:
+def start(*, rate: int = 100, max_threads: int = 256, budget: "float | None" = None) -> None:
     """Starts sampling, `rate` times per second of CPU and thread (1 to 250).
 
     Threads beyond `max_threads` are sampled without their Python frames. A profile
-    that was stopped before is dropped.
+    that was stopped before is dropped. `budget` is the CPU that Pyrometer may use, in
+    percent of the program's (0.01 to 100): where calls are so many that counting them costs
+    more, they are counted part of the time only. None counts all of them.
     """
     from pyrometer._library import library
 
     if rate == 0 or max_threads == 0:
         raise ValueError("rate and max_threads start at 1")
-    library().start(rate=rate, max_threads=max_threads)
+    if budget is not None and not 0.01 <= budget <= 100:
+        raise ValueError("budget is a percentage from 0.01 to 100, or None")
+    hundredths = 0 if budget is None else round(budget * 100)
+    library().start(rate=rate, max_threads=max_threads, budget=hundredths)
 
 
 def stop() -> None:
@@ -88,7 +93,9 @@ class profile:  # noqa: N801 - read as a verb: `with profile():`
     part of that profile.
     """
 
-    def __init__(self, path: "str | os.PathLike[str] | None" = None, **options: int) -> None:
+    def __init__(
+        self, path: "str | os.PathLike[str] | None" = None, **options: "float | None"
+    ) -> None:
         self._path = path
         self._options = options
         self._lock = _thread.allocate_lock()
@@ -97,7 +104,7 @@ class profile:  # noqa: N801 - read as a verb: `with profile():`
     def __enter__(self) -> "profile":
         with self._lock:
             if self._entered == 0:
-                start(**self._options)
+                start(**self._options)  # type: ignore[arg-type] # refused where they are wrong
             self._entered += 1
         return self
 

@@ -46,6 +46,8 @@ class _Options(ctypes.Structure):
         ("report_fd", ctypes.c_int),
         ("report_sink", ctypes.c_void_p),
         ("report_context", ctypes.c_void_p),
+        ("report_output", ctypes.c_char_p),
+        ("budget", ctypes.c_uint32),
     )
 
 
@@ -76,12 +78,12 @@ class Library:
             function.restype = result
             function.argtypes = arguments
 
-    def start(self, *, rate: int = 0, max_threads: int = 0) -> None:
-        """Starts sampling; 0 is the library's default."""
-        for value in (rate, max_threads):
+    def start(self, *, rate: int = 0, max_threads: int = 0, budget: int = 0) -> None:
+        """Starts sampling; 0 is the library's default. `budget`: hundredths of a percent."""
+        for value in (rate, max_threads, budget):
             if not 0 <= value < 1 << 32:
                 raise self._error(-4)
-        options = _Options(ctypes.sizeof(_Options), rate, 0, max_threads)
+        options = _Options(ctypes.sizeof(_Options), rate, 0, max_threads, budget=budget)
         self._check(self._calls.pyrometer_start(ctypes.byref(options)))
 
     def function(self, name: str) -> Callable[[], int]:

@@ -40,6 +40,8 @@ struct pm_merge_output {
   uint32_t truncated; /* frames that the markers stand for */
   bool bare; /* the innermost interpreter frame runs Python code that no event told of */
   bool own; /* the sample stood in Pyrometer's own code: [pyrometer] is the leaf */
+  bool interpreted; /* an interpreter frame is on the native stack */
+  bool plain; /* from the innermost interpreter frame on there is only code of its object */
 };
 
 /*

@@ -284,13 +284,19 @@ uint32_t pm__namer_frame(struct pm_namer *namer, struct pm_frame_key key) {
   }
 }
 
-void pm__namer_add_calls(struct pm_namer *namer, const uint64_t *before, uint32_t before_count) {
+void pm__namer_add_calls(struct pm_namer *namer, const uint64_t *before, uint32_t before_count,
+                         double share) {
   for (uint32_t id = 1; id < namer->code_count; id++) {
     const struct pm_code *code = pm__code_info(id);
     uint64_t calls = code == NULL ? 0 : pm__code_calls(id);
     if (id < before_count) calls -= before[id];
     if (calls == 0 || code->category == PM_CATEGORY_OWN) continue;
     uint32_t index = name_python(namer, id);
-    if (index != NONE) namer->frames[index].calls += calls;
+    if (index == NONE) continue;
+    struct pm_view_frame *frame = &namer->frames[index];
+    frame->calls += (uint64_t)((double)calls / share + 0.5);
+  }
+  for (uint32_t i = 0; i < namer->frame_count; i++) {
+    namer->frames[i].calls_exact = namer->frames[i].calls_exact && share >= 1.0;
   }
 }

@@ -34,7 +34,11 @@ bool pm__namer_init(struct pm_namer *namer, struct pm_arena *arena, struct pm_sy
 void pm__namer_free(struct pm_namer *namer);
 /* The view frame of a key; UINT32_MAX when memory is short. */
 uint32_t pm__namer_frame(struct pm_namer *namer, struct pm_frame_key key);
-/* Adds the codes that were called but never sampled, and every code's calls since `before` was read. */
-void pm__namer_add_calls(struct pm_namer *namer, const uint64_t *before, uint32_t before_count);
+/*
+ * Adds the codes that were called but never sampled, and every code's calls since `before` was
+ * read. They were counted in a `share` of the CPU: below 1 the calls are estimates.
+ */
+void pm__namer_add_calls(struct pm_namer *namer, const uint64_t *before, uint32_t before_count,
+                         double share);
 
 #endif /* PM_PROFILE_NAMER_H */

@@ -34,6 +34,25 @@ void pm__profile_begin(struct pm_profile *profile) {
   profile->cpu_start_ns = pm__clock_process();
 }
 
+void pm__profile_begin_events(struct pm_profile *profile, struct pm_profile_events sums) {
+  profile->events_base = sums;
+}
+
+void pm__profile_note_events(struct pm_profile *profile, struct pm_profile_events sums) {
+  const struct pm_profile_events *base = &profile->events_base;
+  profile->events = (struct pm_profile_events){.count = sums.count - base->count,
+                                               .on_ns = sums.on_ns - base->on_ns,
+                                               .switch_ns = sums.switch_ns - base->switch_ns};
+}
+
+/* The two clocks are not read at one instant: what is as good as all is all. */
+double pm__profile_events_share(const struct pm_profile *profile) {
+  double share =
+      profile->cpu_ns == 0 ? 1.0 : (double)profile->events.on_ns / (double)profile->cpu_ns;
+  if (profile->events.on_ns == 0) return profile->estimated == 0 ? 1.0 : 1e-3;
+  return share > 0.995 && profile->estimated == 0 ? 1.0 : share > 1.0 ? 1.0 : share;
+}
+
 bool pm__profile_begin_calls(struct pm_profile *profile) {
   uint32_t count = pm__code_count() + 1;
   uint64_t *calls = malloc(sizeof *calls * count);
@@ -184,7 +203,10 @@ void pm__profile_count(struct pm_profile_counts *sum, const struct pm_thread *th
 double pm__profile_overhead(const struct pm_profile *profile) {
   uint64_t handler = 0;
   for (uint32_t i = 0; i < profile->thread_count; i++) handler += profile->threads[i].handler_ns;
-  uint64_t own = profile->own_ns + handler + profile->collector_ns;
+  /* Samples do not see what instrumented code costs beside the calls of our callbacks. */
+  uint64_t events = (uint64_t)((double)profile->events.count * pm__python_event_ns());
+  uint64_t called = events > profile->own_ns ? events : profile->own_ns;
+  uint64_t own = called + handler + profile->collector_ns + profile->events.switch_ns;
   return profile->cpu_ns == 0 ? 0.0 : 100.0 * (double)own / (double)profile->cpu_ns;
 }
 

@@ -42,10 +42,20 @@ struct pm_merged {
   struct pm_merge_output stack;
   uint32_t flags;       /* pm_walk_flag */
   uint32_t unknown_ids; /* Python frames whose code nobody registered */
+  uint64_t path;        /* of the native functions, root to leaf: a hash */
+  uint64_t base;        /* of those up to the innermost interpreter frame */
+  bool estimated;       /* its Python frames are another sample's (donors.h) */
 };
 
 struct pm_profile_window {
   uint64_t start_ms, cpu_ns; /* unix ms; process CPU at its end minus at its start */
+};
+
+/* What is known of events, as sums since the session began, or since a profile did. */
+struct pm_profile_events {
+  uint64_t count;     /* all kinds */
+  uint64_t on_ns;     /* process CPU while they were on */
+  uint64_t switch_ns; /* what switching them off and on is reckoned to have cost */
 };
 
 struct pm_profile {
@@ -68,10 +78,13 @@ struct pm_profile {
   uint64_t attributed, native_only, boundary_misses, truncated_stacks, unknown_ids;
   uint64_t complete;        /* samples whose native walk reached the root */
   uint64_t guessed;
+  uint64_t estimated;       /* samples whose Python frames are another's (donors.h) */
+  uint64_t seen;            /* samples with Python frames of their own */
   uint64_t unfollowed;      /* samples in a subinterpreter's Python code */
   uint64_t dropped;         /* samples that memory had no room for */
   uint32_t truncated_most;
   uint32_t rate_hz;
+  struct pm_profile_events events, events_base;
   struct pm_profile_counts ended; /* of threads that are gone */
   /* Calls by code id when the profile began, and how many ids there were; NULL: none. */
   uint64_t *calls_before;
@@ -82,6 +95,11 @@ struct pm_profile {
 bool pm__profile_init(struct pm_profile *profile, uint32_t rate_hz);
 /* Sampling begins: the accounts are kept from this instant on. */
 void pm__profile_begin(struct pm_profile *profile);
+/* The sums of the session when the profile begins, and later. */
+void pm__profile_begin_events(struct pm_profile *profile, struct pm_profile_events sums);
+void pm__profile_note_events(struct pm_profile *profile, struct pm_profile_events sums);
+/* The share of the process's CPU in which events were on, above 0 and up to 1. */
+double pm__profile_events_share(const struct pm_profile *profile);
 /* Calls before now are not this profile's. False when memory is short. */
 bool pm__profile_begin_calls(struct pm_profile *profile);
 void pm__profile_free(struct pm_profile *profile);

@@ -51,11 +51,27 @@ static struct pm_merge_python resolve_python(const struct pm_shadow_frame *frame
   };
 }
 
+static uint64_t mix(uint64_t hash, struct pm_frame_key key) {
+  hash = (hash ^ key.id) * UINT64_C(0x9E3779B97F4A7C15);
+  hash = (hash ^ key.value) * UINT64_C(0xD6E8FEB86659FD93);
+  return hash ^ hash >> 29;
+}
+
+static void hash_path(const struct pm_merge_native *native, uint32_t count,
+                      struct pm_merged *merged) {
+  merged->path = merged->base = 0;
+  for (uint32_t i = count; i-- > 0;) {
+    merged->path = mix(merged->path, native[i].key);
+    if (native[i].role == PM_ROLE_INTERPRETER) merged->base = merged->path;
+  }
+}
+
 void pm__profile_merge(const struct pm_record *record, struct pm_merged *merged) {
   struct pm_merge_native native[PM_NATIVE_FRAMES];
   struct pm_merge_python python[PM_PYTHON_FRAMES];
   merged->flags = record->flags;
   merged->unknown_ids = 0;
+  merged->estimated = false;
   for (uint32_t i = 0; i < record->native_count; i++) native[i] = resolve_native(record, i);
   for (uint32_t i = 0; i < record->python_count; i++) {
     python[i] = resolve_python(&pm__record_frames(record)[i], &merged->unknown_ids);
@@ -72,12 +88,15 @@ void pm__profile_merge(const struct pm_record *record, struct pm_merged *merged)
       .python_skipped = record->python_skipped,
   };
   pm__merge(&input, &merged->stack);
+  hash_path(native, record->native_count, merged);
 }
 
 static void count_sample(struct pm_profile *profile, const struct pm_merged *merged, uint64_t ns) {
   const struct pm_merge_output *stack = &merged->stack;
   profile->samples++;
   profile->attributed += stack->python > 0;
+  profile->estimated += merged->estimated;
+  profile->seen += stack->python > 0 && !merged->estimated && !stack->own;
   profile->native_only += stack->python == 0;
   profile->boundary_misses += stack->misses > 0;
   profile->truncated_stacks += stack->truncated > 0;

@@ -339,7 +339,8 @@ static bool build(struct builder *b) {
   if (!allocate(b) || !sum_live_tree(b) || !build_threads(b)) return false;
   sum_windows(b);
   if (!sum_functions(b)) return false;
-  pm__namer_add_calls(&b->namer, b->profile->calls_before, b->profile->codes_before);
+  pm__namer_add_calls(&b->namer, b->profile->calls_before, b->profile->codes_before,
+                      pm__profile_events_share(b->profile));
   return !b->out->arena.failed;
 }
 

@@ -215,7 +215,7 @@ static bool is_from_snippet(PyObject *exception) {
 }
 
 /* Ctrl-C, or another signal's handler, may hit our lines instead of the program's: raised again there. */
-static void drop_exception(void) {
+void pm__calibrate_drop_exception(void) {
   PyObject *exception = pm__api.PyErr_GetRaisedException();
   if (exception == NULL) return;
   if (!is_from_snippet(exception)) {
@@ -231,7 +231,7 @@ static bool run_source(const char *source, PyObject *names) {
   run.recording = true;
   PyObject *result = code == NULL ? NULL : pm__api.PyEval_EvalCode(code, names, names);
   run.recording = false;
-  drop_exception();
+  pm__calibrate_drop_exception();
   pm__api_release(code);
   pm__api_release(result);
   return result != NULL;
@@ -251,7 +251,7 @@ static void run_snippet(void) {
     pm__api.PyDict_Clear(names);
   }
   pm__api_release(names);
-  drop_exception();
+  pm__calibrate_drop_exception();
 }
 
 /* The distances belong to the build of the interpreter: once known, they hold. */

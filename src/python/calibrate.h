@@ -15,6 +15,9 @@
  */
 void pm__calibrate_run(void);
 
+/* After lines of ours: what others raised in them comes out later, in the program's own. */
+void pm__calibrate_drop_exception(void);
+
 /* Another interpreter may come: what was measured of this one is dropped. */
 void pm__calibrate_forget(void);
 

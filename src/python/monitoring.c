@@ -28,6 +28,7 @@ static const char *const event_names[PM_EVENT_KINDS] = {
 static struct {
   _Atomic int tool; /* -1: none */
   long events[PM_EVENT_KINDS];
+  long on; /* the events that are switched on */
   long unused_event; /* never switched on: where the canary sits */
   void (*lost)(void);
   /* Made once and never freed: on free-threaded builds a call may be under way at any time. */
@@ -192,7 +193,14 @@ bool pm__monitoring_attach(char *reason, size_t size, void (*lost)(void)) {
   return true;
 }
 
-bool pm__monitoring_enable(void) { return set_events(ours.tool, all_events()); }
+static bool switch_to(long events) {
+  if (!set_events(ours.tool, events)) return false;
+  ours.on = events;
+  return true;
+}
+
+bool pm__monitoring_enable(void) { return switch_to(all_events()); }
+bool pm__monitoring_disable(void) { return switch_to(0); }
 
 static bool name_is_ours(int tool) {
   char name[64];
@@ -200,7 +208,7 @@ static bool name_is_ours(int tool) {
 }
 
 bool pm__monitoring_is_ours(void) {
-  return name_is_ours(ours.tool) && events_of(ours.tool) == all_events();
+  return name_is_ours(ours.tool) && events_of(ours.tool) == ours.on;
 }
 
 void pm__monitoring_detach(void) {

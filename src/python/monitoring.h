@@ -15,6 +15,8 @@ bool pm__monitoring_attach(char *reason, size_t size, void (*lost)(void));
 
 /* Switches the six events on; false if Python refused, which leaves them off. */
 bool pm__monitoring_enable(void);
+/* Switches them off, and keeps the id. */
+bool pm__monitoring_disable(void);
 
 /*
  * Switches the events off and gives the id back. If it is somebody else's by now,

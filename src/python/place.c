@@ -29,7 +29,7 @@ static struct {
 } place;
 
 static void lose(const char *reason) {
-  bool running = atomic_load(&pm__python_session.live) != 0;
+  bool running = pm__python_is_attached();
   pm__python_go_off();
   if (!running || !pm__api_usable()) return;
   atomic_store(&place.lost_ns, pm__clock_monotonic());
@@ -44,9 +44,8 @@ void pm__place_check(void) {
   if (pm__monitoring_tool() < 0 || atomic_load(&pm__python_session.forked)) return;
   if (atomic_load(&pm__python_session.attaching))
     return; /* looked at after `forked`, which attaching clears */
-  bool live = atomic_load(&pm__python_session.live) != 0;
   bool jit = pm__jit_is_on();
-  if (live && !jit && pm__monitoring_is_ours()) return;
+  if (pm__python_is_attached() && !jit && pm__monitoring_is_ours()) return;
   lose(jit ? PM_JIT_REASON : taken);
   pm__monitoring_detach();
 }

@@ -22,6 +22,7 @@
 #include "python/monitoring.h"
 #include "python/names.h"
 #include "python/place.h"
+#include "python/price.h"
 #include "python/seed.h"
 #include "python/state.h"
 #include "python/untold_learn.h"
@@ -63,6 +64,7 @@ static void read_version(void) {
   memcpy(status.version, text, size);
   status.version[size] = '\0';
   status.free_threaded = strstr(text, "free-threading") != NULL;
+  pm__python_session.free_threaded = status.free_threaded;
 }
 
 static bool is_supported(void) {
@@ -95,6 +97,7 @@ static void find_stdlib(void) {
 
 void pm__python_go_off(void) {
   atomic_store(&pm__python_session.live, 0);
+  atomic_store(&pm__python_session.paused, 0);
   atomic_store(&pm__python_session.phase, PM_PHASE_OFF);
   atomic_store(&pm__shadow_session, 0);
 }
@@ -108,6 +111,7 @@ static void interpreter_gone(void) {
   pm__handover_orphan();
   pm__calibrate_forget();
   pm__untold_orphan();
+  pm__price_orphan();
   pm__codes_orphan();
   status.watching_exit = status.entered = false;
 }
@@ -116,13 +120,12 @@ static void watch_exit(void) {
   if (!status.watching_exit) status.watching_exit = pm__api.Py_AtExit(interpreter_gone) == 0;
 }
 
-/* From here on callbacks work. */
-static void go_live(void) {
+void pm__python_go_live(void) {
   uint32_t number = ++status.sessions;
   if (number == 0) number = ++status.sessions; /* 0 means none */
   atomic_store(&pm__shadow_session, number);
   atomic_store(&pm__python_session.phase, PM_PHASE_LIVE);
-  status.live_ns = pm__clock_monotonic();
+  if (!atomic_exchange(&pm__python_session.paused, 0)) status.live_ns = pm__clock_monotonic();
   atomic_store_explicit(&pm__python_session.live, number, memory_order_release);
 }
 
@@ -146,6 +149,7 @@ static enum pm_python_state attach(bool visiting) {
   find_stdlib();
   watch_exit();
   pm__greenlets_start();
+  if (!visiting) pm__price_begin();
   atomic_store(&pm__python_session.phase, PM_PHASE_CALIBRATING);
   if (!pm__monitoring_enable()) {
     pm__python_go_off();
@@ -153,8 +157,9 @@ static enum pm_python_state attach(bool visiting) {
     return end_as(PM_PYTHON_NATIVE_ONLY, "sys.monitoring refused the events");
   }
   pm__calibrate_run();
-  go_live();
+  pm__python_go_live();
   if (!visiting) pm__cold_seed_caller();
+  if (!visiting) pm__price_end();
   pm__late_threads(status.free_threaded);
   return end_as(PM_PYTHON_ATTRIBUTED, "");
 }
@@ -311,7 +316,7 @@ enum pm_python_state pm__python_put_off(const struct pm_python_hooks *hooks) {
 void pm__python_forked(void) {
   pm__arrival_forked();
   atomic_store(&pm__python_session.attaching, 0);
-  bool was_live = atomic_load(&pm__python_session.live) != 0;
+  bool was_live = pm__python_is_attached();
   pm__python_go_off();
   atomic_store(&pm__python_session.cold, 0);
   status.entered = false;

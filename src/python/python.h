@@ -75,6 +75,20 @@ enum pm_python_state pm__python_put_off(const struct pm_python_hooks *hooks);
 /* Switches the events off and gives the tool id back. Codes and counts stay readable. */
 void pm__python_stop(void);
 
+/*
+ * Switches the events off for a while, or on again, in a session that is attached: takes the
+ * GIL. While they are off no thread shows Python frames. False: the session has lost its
+ * place meanwhile, or Python refused. One thread at a time, not the collector.
+ */
+bool pm__python_switch(bool on);
+/* How often a thread has met a code it did not know since events came on, summed up. No GIL. */
+uint64_t pm__python_codes_met(void);
+/* What an event costs, ns of CPU, as timed at the first start; a usual figure until then. */
+double pm__python_event_ns(void);
+/* Are the events of an attached session on, or off for a while? Any thread, no GIL. */
+bool pm__python_is_live(void);
+bool pm__python_is_paused(void);
+
 /* Drops the code registry (and its references: takes the GIL), counters and shadow contents. */
 void pm__python_reset(void);
 

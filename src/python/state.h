@@ -24,18 +24,28 @@ struct pm_python_session {
   _Atomic uint32_t live;  /* the running session's number; 0: none, or a forked child */
   _Atomic uint32_t phase; /* pm_python_phase */
   _Atomic uint32_t forked;
+  _Atomic uint32_t paused; /* attached, with the events off for a while (pause.c) */
   _Atomic uint32_t attaching; /* a thread is taking our place in sys.monitoring right now */
   _Atomic uint32_t child_waits; /* forked, and no event has come since */
   _Atomic uint32_t cold; /* events in their cold path right now; counted before `live` is read */
   _Atomic uint64_t callback_failures;
+  bool free_threaded;
   struct pm_python_hooks hooks;
   uintptr_t distance[PM_EVENT_KINDS]; /* callback's CFA to the interpreter frame's; 0: not known */
   struct pm_untold untold;
 };
 extern struct pm_python_session pm__python_session;
 
+/* From here on callbacks work, for a session of a new number. */
+void pm__python_go_live(void);
+
 /* From here on callbacks and the handler leave Python alone. Any thread; AS-safe. */
 void pm__python_go_off(void);
+
+/* Is there a session with Python, whether or not its events are on right now? */
+static inline bool pm__python_is_attached(void) {
+  return atomic_load(&pm__python_session.live) != 0 || atomic_load(&pm__python_session.paused) != 0;
+}
 
 static inline void pm__python_count_failure(void) {
   atomic_fetch_add_explicit(&pm__python_session.callback_failures, 1, memory_order_relaxed);

@@ -15,7 +15,7 @@ struct pm_registry {
   bool at_start; /* threads found now were there before the session */
   uint64_t period_ns;
   uint32_t shadows_left;
-  int32_t excluded;
+  int32_t excluded[PM_OWN_THREADS];
   struct pm_sampler_facts facts;
   uint64_t lost_before[PM_LOST_KINDS]; /* signals that found no thread, before the session */
 };

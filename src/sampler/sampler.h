@@ -60,8 +60,9 @@ void pm__sampler_disarm(void);
 /* Gives all blocks back to the pool. */
 void pm__sampler_reset(void);
 
-/* A thread that is never sampled: our own collector. */
-void pm__sampler_exclude(int32_t tid);
+/* Threads that are never sampled: our own. */
+enum pm_own_thread { PM_OWN_COLLECTOR, PM_OWN_GOVERNOR, PM_OWN_THREADS };
+void pm__sampler_exclude(enum pm_own_thread which, int32_t tid);
 
 /* Notes the calling thread; false beyond PM_THREADS_MAX or when not started. */
 bool pm__sampler_register(void);

@@ -48,7 +48,9 @@ static void update_thread(struct pm_sampled *sampled) {
 }
 
 static void note_task(int32_t tid) {
-  if (tid == pm__registry.excluded) return;
+  for (int i = 0; i < PM_OWN_THREADS; i++) {
+    if (tid == pm__registry.excluded[i]) return;
+  }
   struct pm_thread *thread = pm__thread_find(tid);
   if (thread != NULL) {
     update_thread(pm__sampled_of(thread));

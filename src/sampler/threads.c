@@ -198,9 +198,9 @@ void pm__sampler_reset(void) {
   pthread_mutex_unlock(&pm__registry_lock);
 }
 
-void pm__sampler_exclude(int32_t tid) {
+void pm__sampler_exclude(enum pm_own_thread which, int32_t tid) {
   pthread_mutex_lock(&pm__registry_lock);
-  pm__registry.excluded = tid;
+  pm__registry.excluded[which] = tid;
   pthread_mutex_unlock(&pm__registry_lock);
 }
 

@@ -2,6 +2,8 @@
 /* See books.h. */
 #include "session/books.h"
 
+#include "profile/donors.h"
+
 static struct pm_profile *books[PM_BOOKS];
 
 struct pm_profile *pm__books_profile(uint32_t book) { return books[book]; }
@@ -54,6 +56,7 @@ static void drain_thread(void *context, struct pm_sampled *sampled) {
   struct pm_merged merged;
   while ((record = pm__ring_peek(&sampled->thread.ring)) != NULL) {
     pm__profile_merge(record, &merged);
+    pm__donors_take(atomic_load(&sampled->thread.tid), &merged);
     for (uint32_t book = 0; book < PM_BOOKS; book++) {
       if (books[book] != NULL) book_record(sampled, book, record, &merged);
     }

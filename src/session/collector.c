@@ -12,6 +12,7 @@
 #include "report/report.h"
 #include "sampler/sampler.h"
 #include "session/books.h"
+#include "session/governor.h"
 #include "session/reporter.h"
 #include "unwind/unwind.h"
 
@@ -78,15 +79,19 @@ static void collect(void) {
   pm__books_retire();
   roll(now);
   pm__python_watch(now);
-  collector.profile->collector_ns = pm__clock_thread_self() - collector.cpu_base;
+  struct pm_governor_facts governor = pm__governor_facts(pm__clock_process());
+  collector.profile->collector_ns = pm__clock_thread_self() - collector.cpu_base + governor.own_ns;
   pm__reporter_round(now, collector.profile->collector_ns);
 }
+
+uint64_t pm__collector_cpu(void) { return collector.profile->collector_ns; }
 
 static void finish(void) {
   pm__reporter_end();
   collector.next_scan = 0;
   collect();
   pm__books_settle(PM_BOOK_SESSION, 0);
+  pm__profile_note_events(collector.profile, pm__collector_events());
   pm__profile_roll(collector.profile, collector.profile->end_ns);
   pm__profile_settle_rest(collector.profile);
 }
@@ -140,6 +145,7 @@ static void get_ready(void) {
 static void begin(void) {
   pm__sampler_scan();
   pm__profile_begin(collector.profile);
+  pm__profile_begin_events(collector.profile, pm__collector_events());
   collector.cpu_base = pm__clock_thread_self();
   pm__sampler_arm();
   pm__reporter_begin(collector.profile->start_ns);
@@ -148,7 +154,7 @@ static void begin(void) {
 static void *collector_main(void *argument) {
   (void)argument;
   pthread_setname_np(pthread_self(), "pyrometer");
-  pm__sampler_exclude(pm__thread_id());
+  pm__sampler_exclude(PM_OWN_COLLECTOR, pm__thread_id());
   if (wait_first()) get_ready();
   pthread_mutex_lock(&collector.lock);
   if (!collector.stopping) begin();
@@ -202,6 +208,7 @@ void pm__collector_lock(void) {
   pm__books_drain();
   roll(now);
   pm__books_settle(PM_BOOK_SESSION, slack_of_live());
+  pm__profile_note_events(collector.profile, pm__collector_events());
 }
 
 void pm__collector_unlock(void) { pthread_mutex_unlock(&collector.lock); }
@@ -219,6 +226,14 @@ struct pm_profile_counts pm__collector_counts(void) {
     sum.lost[i] += facts.lost[i];
   }
   return sum;
+}
+
+struct pm_profile_events pm__collector_events(void) {
+  struct pm_profile_counts counts = pm__collector_counts();
+  struct pm_governor_facts governor = pm__governor_facts(pm__clock_process());
+  struct pm_profile_events events = {.on_ns = governor.on_ns, .switch_ns = governor.switch_ns};
+  for (int i = 0; i < PM_EVENT_KINDS; i++) events.count += counts.events[i];
+  return events;
 }
 
 bool pm__collector_wait_armed(uint32_t timeout_ms) {

@@ -34,8 +34,12 @@ void pm__collector_rename(void);
 /* Brings the profile up to now and keeps the collector out of it until unlock. */
 void pm__collector_lock(void);
 void pm__collector_unlock(void);
+/* CPU that our own threads have used in the session, ns; locked. */
+uint64_t pm__collector_cpu(void);
 /* Counters over all threads, ended ones too; locked or stopped. */
 struct pm_profile_counts pm__collector_counts(void);
+/* What is known of events since the session began; locked or stopped. */
+struct pm_profile_events pm__collector_events(void);
 /* Does sampling run already (the first tables are built)? Waits up to `timeout_ms`. */
 bool pm__collector_wait_armed(uint32_t timeout_ms);
 /* In a forked child: the thread is not there. */

@@ -84,6 +84,8 @@ static void put_signals(json_t *root, const struct pm_profile_counts *counts) {
 static void put_stacks(json_t *root, const struct pm_profile *profile,
                        const struct pm_profile_counts *counts) {
   put_count(root, "samples_attributed", profile->attributed);
+  put_count(root, "samples_estimated", profile->estimated);
+  json_object_set_new(root, "events_share", json_real(pm__profile_events_share(profile)));
   put_count(root, "samples_native_only", profile->native_only);
   put_count(root, "samples_in_subinterpreters", profile->unfollowed);
   put_count(root, "samples_complete", profile->complete);
@@ -136,6 +138,9 @@ static void put_overhead(json_t *root, const struct pm_profile *profile,
   json_object_set_new(overhead, "percent", json_real(pm__profile_overhead(profile)));
   put_seconds(overhead, "handler_s", counts->handler_ns);
   put_seconds(overhead, "callbacks_s", profile->own_ns);
+  put_seconds(overhead, "events_s",
+              (uint64_t)((double)profile->events.count * pm__python_event_ns()));
+  put_seconds(overhead, "switches_s", profile->events.switch_ns);
   put_seconds(overhead, "collector_s", profile->collector_ns);
   json_object_set_new(root, "overhead", overhead);
 }

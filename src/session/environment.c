@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { BUDGET_DEFAULT = 300 }; /* 3 % */
+
 /* A key's reader: false when the value is not one of those `allowed` names. */
 typedef bool (*reader)(const json_t *value, struct pm_environment *out);
 
@@ -88,8 +90,13 @@ static bool read_mode(const json_t *value, struct pm_environment *out) {
 }
 
 static bool read_budget(const json_t *value, struct pm_environment *out) {
-  (void)out;
-  return is_text(value, "off");
+  out->options.budget = 0;
+  if (is_text(value, "off")) return true;
+  if (!json_is_number(value)) return false;
+  double percent = json_number_value(value);
+  if (!(percent >= 0.01 && percent <= 100.0)) return false;
+  out->options.budget = (uint32_t)(percent * 100.0 + 0.5);
+  return true;
 }
 
 static const struct {
@@ -108,7 +115,7 @@ static const struct {
     {"signal", read_signal, "\"USR1\", \"USR2\", \"HUP\" or \"WINCH\""},
     {"native", read_native, "true; the engine without signals is not there yet"},
     {"mode", read_mode, "\"cpu\"; \"wall\" is not there yet"},
-    {"budget", read_budget, "\"off\"; a limit in percent is not there yet"},
+    {"budget", read_budget, "percent of the CPU, 0.01 to 100, or \"off\""},
 };
 
 struct result {
@@ -156,6 +163,7 @@ bool pm__environment_parse(const char *text, struct pm_environment *out, char *m
   out->options.size = sizeof out->options;
   out->options.report_every_ms = 60000;
   out->options.report_fd = 2;
+  out->options.budget = BUDGET_DEFAULT;
   json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, &error);
   if (root == NULL) {
     snprintf(message, message_size, "PYROMETER is not JSON: line %d, column %d: %s", error.line,

@@ -4,6 +4,7 @@
 
 #include "report/report.h"
 #include "session/books.h"
+#include "session/collector.h"
 #include "session/folder.h"
 #include "session/rows.h"
 #include "symbol/symbol.h"
@@ -39,6 +40,7 @@ static void open_interval(void) {
   if (!pm__profile_init(&reporter.profile, reporter.options.rate_hz)) return;
   reporter.profile.symbolizer = reporter.symbolizer;
   pm__profile_begin_calls(&reporter.profile);
+  pm__profile_begin_events(&reporter.profile, pm__collector_events());
   pm__books_open(PM_BOOK_REPORT, &reporter.profile);
   pm__sampler_each(ask_for_name, NULL);
   reporter.open = true;
@@ -82,6 +84,7 @@ static void settle(uint64_t now, uint64_t collector_ns) {
   profile->end_ms = profile->start_ms + (now - profile->start_ns) / 1000000u;
   profile->collector_ns = collector_ns - reporter.collector_ns;
   reporter.collector_ns = collector_ns;
+  pm__profile_note_events(profile, pm__collector_events());
   pm__profile_settle_rest(profile);
 }
 

@@ -8,10 +8,12 @@
 
 #include "base/loader.h"
 #include "export/export.h"
+#include "profile/donors.h"
 #include "python/arrival.h"
 #include "python/python.h"
 #include "sampler/sampler.h"
 #include "session/collector.h"
+#include "session/governor.h"
 #include "session/reporter.h"
 #include "session/rows.h"
 #include "unwind/unwind.h"
@@ -55,11 +57,12 @@ static void unlock_session(void) {
 }
 
 struct settings {
-  uint32_t rate_hz, flags, max_threads, delay_ms;
+  uint32_t rate_hz, flags, max_threads, delay_ms, budget;
   struct pm_reporter_options report;
 };
 
 enum { FLAGS = PYROMETER_NO_PYTHON | PYROMETER_REPORT_JSON | PYROMETER_REPORT_LOGGING };
+enum { BUDGET_MAX = 10000 };
 enum { REPORT_TOP_DEFAULT = 20, EVERY_MS_MIN = 100, EVERY_MS_MAX = 86400000 };
 
 static bool read_report(const struct pyrometer_options *given, struct settings *settings) {
@@ -91,8 +94,10 @@ static int read_options(const struct pyrometer_options *options, struct settings
   settings->rate_hz = given.rate_hz == 0 ? PM_RATE_DEFAULT : given.rate_hz;
   settings->max_threads = given.max_threads == 0 ? PM_PYTHON_THREADS_DEFAULT : given.max_threads;
   settings->flags = given.flags;
-  bool allowed = settings->rate_hz <= PM_RATE_MAX && settings->max_threads <= 65536 &&
-                 (settings->flags & ~(uint32_t)FLAGS) == 0 && read_report(&given, settings);
+  settings->budget = given.budget;
+  bool allowed = settings->rate_hz <= PM_RATE_MAX && settings->budget <= BUDGET_MAX &&
+                 settings->max_threads <= 65536 && (settings->flags & ~(uint32_t)FLAGS) == 0 &&
+                 read_report(&given, settings);
   return allowed ? PYROMETER_OK : PYROMETER_E_OPTION;
 }
 
@@ -108,6 +113,8 @@ static void after_fork_in_child(void) {
   pm__unwind_forked();
   pm__sampler_forked();
   pm__collector_forked();
+  pm__governor_forked();
+  pm__donors_forked();
   pm__reporter_forked();
   pthread_mutex_init(&session.lock, NULL);
   atomic_store(&session.holder, 0);
@@ -116,7 +123,7 @@ static void after_fork_in_child(void) {
 }
 
 static void before_fork(void) {
-  if (atomic_load(&session.put_off)) pm__arrival_before_fork();
+  if (atomic_load(&session.put_off) || pm__python_is_paused()) pm__arrival_before_fork();
   pm__loader_before_fork();
 }
 
@@ -140,6 +147,7 @@ static int start_unwinder(void) {
 
 /* Unwind tables stay: to build them anew is most of what a start costs. */
 static void drop_profile(void) {
+  pm__donors_end();
   pm__sampler_reset();
   pm__profile_free(&session.profile);
   session.state = IDLE;
@@ -208,6 +216,7 @@ static int start_session(const struct settings *settings) {
                                              .python_threads = settings->max_threads};
   if (!pm__profile_init(&session.profile, settings->rate_hz)) return PYROMETER_E_MEMORY;
   pm__reporter_configure(&settings->report);
+  bool donors = settings->budget > 0 && pm__donors_begin();
   int error = pm__sampler_start(&options);
   if (error == PYROMETER_OK) {
     error = settings->delay_ms == 0 ? start_now(settings) : start_later(settings);
@@ -217,6 +226,7 @@ static int start_session(const struct settings *settings) {
     return error;
   }
   session.state = RUNNING;
+  pm__governor_begin(donors ? settings->budget : 0);
   if (settings->delay_ms == 0) pm__collector_wait_armed(START_WAIT_MS);
   return PYROMETER_OK;
 }
@@ -249,7 +259,9 @@ int pyrometer_stop(void) {
   if (error == PYROMETER_OK) {
     /* The wait for the GIL comes last: what is burnt meanwhile is not the session's. */
     pm__sampler_disarm();
+    pm__governor_end();
     pm__collector_stop();
+    pm__donors_end();
     pm__python_stop();
     atomic_store(&session.put_off, false);
     pm__collector_rename();

@@ -53,6 +53,7 @@ def _run(options: argparse.Namespace, rest: list[str]) -> NoReturn:
         "pid": os.getpid(),
         "outputs": outputs,
         "rate": options.rate,
+        "budget": options.budget,
         "top": options.top,
         "quiet": options.quiet,
     }
@@ -72,7 +73,8 @@ options:
   --rate HZ          samples per second of CPU and thread, {RATES[0]} to {RATES[-1]} (default: 100)
   --top N            functions in the table (default: {TOP_DEFAULT})
   --quiet            no table
-  --budget off       events for every call; a budget in percent is not there yet
+  --budget PCT|off   CPU that profiling may use, in percent of the program's: where it would
+                     need more, calls are counted part of the time only (default: off)
   --mode cpu         measure CPU time; wall time is not there yet
   -h, --help         this text
 
@@ -93,7 +95,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--rate", type=_rate, default=100, metavar="HZ")
     parser.add_argument("--top", type=_top, default=TOP_DEFAULT, metavar="N")
     parser.add_argument("--quiet", action="store_true")
-    parser.add_argument("--budget", default="off", metavar="PCT")
+    parser.add_argument("--budget", type=_budget, default=None, metavar="PCT")
     parser.add_argument("--mode", default="cpu", choices=("cpu", "wall"))
     parser.add_argument("--no-native", action="store_true")
     return parser
@@ -107,6 +109,18 @@ def _top(text: str) -> int:
     return _number(text, range(1, 100_001))
 
 
+def _budget(text: str) -> float | None:
+    if text == "off":
+        return None
+    try:
+        percent = float(text)
+    except ValueError:
+        percent = 0.0
+    if 0.01 <= percent <= 100:
+        return percent
+    raise argparse.ArgumentTypeError(f"{text!r} is not a percentage from 0.01 to 100, or off")
+
+
 def _number(text: str, allowed: range) -> int:
     if text.isascii() and text.isdigit() and int(text) in allowed:
         return int(text)
@@ -116,8 +130,6 @@ def _number(text: str, allowed: range) -> int:
 def _refuse_what_is_not_there(options: argparse.Namespace) -> None:
     if options.mode == "wall":
         raise Refusal("run: --mode wall is not there yet; there is: cpu")
-    if options.budget != "off":
-        raise Refusal("run: --budget with a percentage is not there yet; there is: off")
     if options.no_native:
         raise Refusal("run: --no-native is not there yet; native frames are always sampled")
 

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See donors.h. */
+#include "profile/donors.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "python/python.h"
+
+enum {
+  BUCKETS = 1024, /* of each table; a power of two */
+  CHOICE = 32,    /* donors looked at, newest first */
+  NONE = -1,
+};
+
+/* By how much a donor and the sample must be alike, best first. */
+enum likeness {
+  SAME_PATH,     /* thread and all native functions */
+  SAME_BASE,     /* thread and native functions up to the innermost interpreter frame */
+  ANY_PATH,      /* of any thread */
+  ANY_BASE,
+  LIKENESSES,
+};
+
+/* A chain links a donor to an older one; that has been written over when its number differs. */
+struct link {
+  int32_t index;
+  uint64_t number;
+};
+
+struct donor {
+  uint64_t number; /* of the sample, counted from 1; 0: empty */
+  uint64_t keys[LIKENESSES];
+  struct link older[LIKENESSES];
+  uint32_t burst;
+  uint32_t used;
+  uint32_t count;
+  uint32_t python;  /* Python frames among them */
+  struct pm_frame_key *frames; /* root first */
+};
+
+static struct {
+  struct donor *all; /* PM_DONORS of them in a ring; NULL: off */
+  struct link heads[LIKENESSES][BUCKETS];
+  uint64_t taken;
+  uint32_t burst;
+} donors;
+
+bool pm__donors_begin(void) {
+  pm__donors_end();
+  donors.all = calloc(PM_DONORS, sizeof *donors.all);
+  return donors.all != NULL;
+}
+
+void pm__donors_end(void) {
+  for (uint32_t i = 0; donors.all != NULL && i < PM_DONORS; i++) free(donors.all[i].frames);
+  free(donors.all);
+  memset(&donors, 0, sizeof donors);
+}
+
+void pm__donors_forked(void) { memset(&donors, 0, sizeof donors); }
+
+void pm__donors_next_burst(void) { donors.burst++; }
+
+static uint64_t key_of(uint64_t hash, uint64_t tid, enum likeness likeness) {
+  uint64_t key = (hash ^ (tid + 1) * UINT64_C(0x9E3779B97F4A7C15)) + (uint64_t)likeness;
+  return key * UINT64_C(0xD6E8FEB86659FD93);
+}
+
+static void keys_of(int32_t tid, const struct pm_merged *merged, uint64_t keys[LIKENESSES]) {
+  uint64_t base = merged->base + merged->stack.plain; /* plain ones among themselves */
+  keys[SAME_PATH] = key_of(merged->path, (uint64_t)tid, SAME_PATH);
+  keys[SAME_BASE] = key_of(base, (uint64_t)tid, SAME_BASE);
+  keys[ANY_PATH] = key_of(merged->path, 0, ANY_PATH);
+  keys[ANY_BASE] = key_of(base, 0, ANY_BASE);
+}
+
+static struct link *head_of(enum likeness likeness, uint64_t key) {
+  return &donors.heads[likeness][key >> 32 & (BUCKETS - 1)];
+}
+
+static struct donor *follow(struct link link) {
+  if (link.number == 0) return NULL;
+  struct donor *donor = &donors.all[link.index];
+  return donor->number == link.number ? donor : NULL;
+}
+
+static void keep(int32_t tid, const struct pm_merged *merged) {
+  uint32_t count = merged->stack.count;
+  if (count > PM_DONOR_FRAMES) return;
+  uint32_t index = (uint32_t)(donors.taken % PM_DONORS);
+  struct donor *donor = &donors.all[index];
+  struct pm_frame_key *frames = realloc(donor->frames, sizeof *frames * count);
+  if (frames == NULL) return;
+  memcpy(frames, merged->stack.frames, sizeof *frames * count);
+  donor->frames = frames;
+  donor->count = count;
+  donor->python = merged->stack.python;
+  donor->number = ++donors.taken;
+  donor->burst = donors.burst;
+  donor->used = 0;
+  keys_of(tid, merged, donor->keys);
+  for (int i = 0; i < LIKENESSES; i++) {
+    struct link *head = head_of((enum likeness)i, donor->keys[i]);
+    donor->older[i] = *head;
+    *head = (struct link){.index = (int32_t)index, .number = donor->number};
+  }
+}
+
+/* The one that has been used least, the newest of several; old ones only if asked for. */
+static struct donor *choose(enum likeness likeness, uint64_t key, bool old) {
+  struct donor *best = NULL, *donor = follow(*head_of(likeness, key));
+  for (int seen = 0; donor != NULL && seen < CHOICE; donor = follow(donor->older[likeness])) {
+    if (donor->keys[likeness] != key) continue;
+    if (!old && donors.burst - donor->burst > PM_DONOR_BURSTS) break;
+    if (best == NULL || donor->used < best->used) best = donor;
+    seen++;
+  }
+  return best;
+}
+
+/* What will do for a sample, best first. */
+struct wish {
+  enum likeness likeness;
+  bool old;
+};
+
+/* Where the interpreter itself works, one with the same callers is as good. */
+static const struct wish plain_wishes[] = {
+    {SAME_PATH, false}, {SAME_BASE, false}, {ANY_PATH, false}, {ANY_BASE, false},
+    {SAME_PATH, true},  {SAME_BASE, true},  {ANY_PATH, true},  {ANY_BASE, true}};
+
+/* Other native code was called by some function: only a donor that calls the same will do. */
+static const struct wish native_wishes[] = {
+    {SAME_PATH, false}, {ANY_PATH, false}, {SAME_PATH, true}, {ANY_PATH, true}};
+
+static struct donor *find(int32_t tid, const struct pm_merged *merged) {
+  bool plain = merged->stack.plain;
+  const struct wish *wishes = plain ? plain_wishes : native_wishes;
+  size_t count = plain ? PM_COUNT_OF(plain_wishes) : PM_COUNT_OF(native_wishes);
+  uint64_t keys[LIKENESSES];
+  keys_of(tid, merged, keys);
+  for (size_t i = 0; i < count; i++) {
+    struct donor *donor = choose(wishes[i].likeness, keys[wishes[i].likeness], wishes[i].old);
+    if (donor != NULL) return donor;
+  }
+  return NULL;
+}
+
+/* A stack that never was is not made up: the sample's is the donor's, as a whole. */
+static void complete(struct pm_merged *merged, struct donor *donor) {
+  struct pm_merge_output *stack = &merged->stack;
+  memcpy(stack->frames, donor->frames, sizeof *stack->frames * donor->count);
+  stack->count = donor->count;
+  stack->python = donor->python;
+  stack->bare = false;
+  merged->estimated = true;
+  donor->used++;
+}
+
+void pm__donors_take(int32_t tid, struct pm_merged *merged) {
+  const struct pm_merge_output *stack = &merged->stack;
+  if (donors.all == NULL || stack->own || !stack->interpreted) return;
+  if (stack->python > 0) {
+    keep(tid, merged);
+  } else if (!pm__python_had_subinterpreters()) {
+    struct donor *donor = find(tid, merged);
+    if (donor != NULL) complete(merged, donor);
+  }
+}
