@@ -15,9 +15,11 @@ enum {
 
 /* By how much a donor and the sample must be alike, best first. */
 enum likeness {
-  SAME_PATH,     /* thread and all native functions */
-  SAME_BASE,     /* thread and native functions up to the innermost interpreter frame */
-  ANY_PATH,      /* of any thread */
+  SAME_PATH, /* thread and all native functions */
+  SAME_CALL, /* thread and native functions up to the C function that Python code has called */
+  SAME_BASE, /* thread and native functions up to the innermost interpreter frame */
+  ANY_PATH,  /* of any thread */
+  ANY_CALL,
   ANY_BASE,
   LIKENESSES,
 };
@@ -68,11 +70,11 @@ static uint64_t key_of(uint64_t hash, uint64_t tid, enum likeness likeness) {
 }
 
 static void keys_of(int32_t tid, const struct pm_merged *merged, uint64_t keys[LIKENESSES]) {
-  uint64_t base = merged->base + merged->stack.plain; /* plain ones among themselves */
-  keys[SAME_PATH] = key_of(merged->path, (uint64_t)tid, SAME_PATH);
-  keys[SAME_BASE] = key_of(base, (uint64_t)tid, SAME_BASE);
-  keys[ANY_PATH] = key_of(merged->path, 0, ANY_PATH);
-  keys[ANY_BASE] = key_of(base, 0, ANY_BASE);
+  const uint64_t hashes[] = {merged->path, merged->call, merged->base};
+  for (int i = SAME_PATH; i <= SAME_BASE; i++) {
+    keys[i] = key_of(hashes[i], (uint64_t)tid, (enum likeness)i);
+    keys[i + ANY_PATH] = key_of(hashes[i], 0, (enum likeness)i);
+  }
 }
 
 static struct link *head_of(enum likeness likeness, uint64_t key) {
@@ -97,10 +99,12 @@ static void keep(int32_t tid, const struct pm_merged *merged) {
   donor->count = count;
   donor->python = merged->stack.python;
   donor->number = ++donors.taken;
+  memset(donor->older, 0, sizeof donor->older);
   donor->burst = donors.burst;
   donor->used = 0;
   keys_of(tid, merged, donor->keys);
   for (int i = 0; i < LIKENESSES; i++) {
+    if (i % ANY_PATH == SAME_BASE && !merged->plain) continue; /* not a typical one */
     struct link *head = head_of((enum likeness)i, donor->keys[i]);
     donor->older[i] = *head;
     *head = (struct link){.index = (int32_t)index, .number = donor->number};
@@ -125,19 +129,26 @@ struct wish {
   bool old;
 };
 
-/* Where the interpreter itself works, one with the same callers is as good. */
+/* Where the interpreter itself works, one with the same callers will do. */
 static const struct wish plain_wishes[] = {
     {SAME_PATH, false}, {SAME_BASE, false}, {ANY_PATH, false}, {ANY_BASE, false},
     {SAME_PATH, true},  {SAME_BASE, true},  {ANY_PATH, true},  {ANY_BASE, true}};
 
-/* Other native code was called by some function: only a donor that calls the same will do. */
+/*
+ * A C function was called by some Python function: a donor that calls the same is looked for,
+ * also among old ones. Without one, CPU in the interpreter's own functions goes where the rest
+ * of its CPU goes; that in other libraries stays without a Python function.
+ */
 static const struct wish native_wishes[] = {
-    {SAME_PATH, false}, {ANY_PATH, false}, {SAME_PATH, true}, {ANY_PATH, true}};
+    {SAME_PATH, false}, {SAME_CALL, false}, {SAME_PATH, true}, {SAME_CALL, true},
+    {ANY_PATH, false},  {ANY_CALL, false},  {ANY_PATH, true},  {ANY_CALL, true},
+    {SAME_BASE, false}, {ANY_BASE, false},  {SAME_BASE, true}, {ANY_BASE, true}};
+enum { BASE_WISHES = 4 };
 
 static struct donor *find(int32_t tid, const struct pm_merged *merged) {
-  bool plain = merged->stack.plain;
-  const struct wish *wishes = plain ? plain_wishes : native_wishes;
-  size_t count = plain ? PM_COUNT_OF(plain_wishes) : PM_COUNT_OF(native_wishes);
+  const struct wish *wishes = merged->plain ? plain_wishes : native_wishes;
+  size_t count = merged->plain ? PM_COUNT_OF(plain_wishes) : PM_COUNT_OF(native_wishes);
+  if (!merged->runtime) count -= BASE_WISHES;
   uint64_t keys[LIKENESSES];
   keys_of(tid, merged, keys);
   for (size_t i = 0; i < count; i++) {

@@ -118,7 +118,7 @@ static bool emit_python(const struct placing *p, struct pm_merge_output *out, in
 
 static void emit_all(const struct placing *p, struct pm_merge_output *out) {
   const struct pm_merge_input *in = p->in;
-  uint32_t next = 0, interpreter = 0;
+  uint32_t next = 0;
   emit_python(p, out, AT_ROOT, &next);
   for (int32_t i = (int32_t)in->native_count - 1; i >= 0; i--) {
     if (in->native_skipped > 0 && i + 1 == (int32_t)in->native_split) {
@@ -128,11 +128,9 @@ static void emit_all(const struct placing *p, struct pm_merge_output *out) {
     bool python = emit_python(p, out, i, &next);
     if (!python) emit(out, in->native[i].key);
     if (in->native[i].role == PM_ROLE_INTERPRETER) {
-      out->interpreted = out->plain = true;
+      out->interpreted = true;
       out->bare = !python;
-      interpreter = in->native[i].key.id;
     }
-    out->plain = out->plain && in->native[i].key.id == interpreter;
   }
   emit_python(p, out, AT_LEAF, &next);
   if (in->python_skipped > 0 && in->python_split == in->python_count) {
@@ -196,7 +194,7 @@ void pm__merge(const struct pm_merge_input *input, struct pm_merge_output *outpu
   struct placing placing = {.in = &rest};
   output->misses = place_by_mark(&placing);
   place_by_order(&placing);
-  output->interpreted = output->plain = false;
+  output->interpreted = false;
   emit_all(&placing, output);
   if (output->own) emit(output, pm__frame_key_pseudo(PM_PSEUDO_OWN));
   if (output->count == 0) emit(output, pm__frame_key_pseudo(PM_PSEUDO_NO_STACK));

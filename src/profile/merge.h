@@ -13,6 +13,7 @@ struct pm_merge_native {
   uint64_t cfa;
   enum pm_native_role role;
   bool own; /* code of libpyrometer itself */
+  bool c_library; /* code of the C library or the loader */
 };
 
 struct pm_merge_python {
@@ -41,7 +42,6 @@ struct pm_merge_output {
   bool bare; /* the innermost interpreter frame runs Python code that no event told of */
   bool own; /* the sample stood in Pyrometer's own code: [pyrometer] is the leaf */
   bool interpreted; /* an interpreter frame is on the native stack */
-  bool plain; /* from the innermost interpreter frame on there is only code of its object */
 };
 
 /*

@@ -219,10 +219,11 @@ static uint32_t name_python(struct pm_namer *namer, uint32_t id) {
   return namer->by_code[id];
 }
 
-/* The C library in all its parts, glibc's and musl's. */
-static bool is_c_library(const char *base) {
+bool pm__namer_is_c_library(const char *path) {
   static const char *const names[] = {"libc.so",  "libc-2.", "libm.so",   "libpthread",
                                       "ld-linux", "ld-musl", "libc.musl", "[vdso]"};
+  const char *slash = strrchr(path, '/');
+  const char *base = slash == NULL ? path : slash + 1;
   for (size_t i = 0; i < PM_COUNT_OF(names); i++) {
     if (strncmp(base, names[i], strlen(names[i])) == 0) return true;
   }
@@ -251,19 +252,20 @@ static uint32_t name_native(struct pm_namer *namer, struct pm_frame_key key) {
   const char *slash = strrchr(path, '/');
   const char *base = slash != NULL ? slash + 1 : path;
   const char *symbol = symbol_of(namer, object, key.value);
-  return intern(namer, &(struct pm_view_frame){
-                           .kind = PM_FRAME_NATIVE,
-                           .name = pm__text_format(namer->arena, "%s!%s", base, symbol),
-                           .function = symbol,
-                           .module = base,
-                           .file = path,
-                           .category = "native",
-                           .source = native_source(namer, path),
-                           .address = key.value,
-                           .object = add_object(namer, object),
-                           .calls_exact = true,
-                           .runtime = object->id == namer->interpreter || is_c_library(base),
-                       });
+  return intern(namer,
+                &(struct pm_view_frame){
+                    .kind = PM_FRAME_NATIVE,
+                    .name = pm__text_format(namer->arena, "%s!%s", base, symbol),
+                    .function = symbol,
+                    .module = base,
+                    .file = path,
+                    .category = "native",
+                    .source = native_source(namer, path),
+                    .address = key.value,
+                    .object = add_object(namer, object),
+                    .calls_exact = true,
+                    .runtime = object->id == namer->interpreter || pm__namer_is_c_library(base),
+                });
 }
 
 uint32_t pm__namer_frame(struct pm_namer *namer, struct pm_frame_key key) {

@@ -32,6 +32,8 @@ struct pm_namer {
 bool pm__namer_init(struct pm_namer *namer, struct pm_arena *arena, struct pm_symbolizer *shared);
 /* Frees the look-ups; frames, objects and strings stay for the view. */
 void pm__namer_free(struct pm_namer *namer);
+/* Does the object at `path` belong to the C library, glibc's or musl's, or the loader? */
+bool pm__namer_is_c_library(const char *path);
 /* The view frame of a key; UINT32_MAX when memory is short. */
 uint32_t pm__namer_frame(struct pm_namer *namer, struct pm_frame_key key);
 /*

@@ -42,7 +42,8 @@ void pm__profile_note_events(struct pm_profile *profile, struct pm_profile_event
   const struct pm_profile_events *base = &profile->events_base;
   profile->events = (struct pm_profile_events){.count = sums.count - base->count,
                                                .on_ns = sums.on_ns - base->on_ns,
-                                               .switch_ns = sums.switch_ns - base->switch_ns};
+                                               .switch_ns = sums.switch_ns - base->switch_ns,
+                                               .bursts = sums.bursts - base->bursts};
 }
 
 /* The two clocks are not read at one instant: what is as good as all is all. */

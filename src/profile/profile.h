@@ -42,8 +42,12 @@ struct pm_merged {
   struct pm_merge_output stack;
   uint32_t flags;       /* pm_walk_flag */
   uint32_t unknown_ids; /* Python frames whose code nobody registered */
-  uint64_t path;        /* of the native functions, root to leaf: a hash */
-  uint64_t base;        /* of those up to the innermost interpreter frame */
+  /* Hashes of the native functions from the root on: */
+  uint64_t path;        /* all */
+  uint64_t call;        /* up to the first few that the innermost interpreter frame has called */
+  uint64_t base;        /* up to the innermost interpreter frame */
+  bool runtime;         /* beyond that there is only code of the interpreter and the C library */
+  bool plain;           /* and not much of it: there the interpreter itself works */
   bool estimated;       /* its Python frames are another sample's (donors.h) */
 };
 
@@ -56,6 +60,7 @@ struct pm_profile_events {
   uint64_t count;     /* all kinds */
   uint64_t on_ns;     /* process CPU while they were on */
   uint64_t switch_ns; /* what switching them off and on is reckoned to have cost */
+  uint64_t bursts;    /* times they came on again */
 };
 
 struct pm_profile {

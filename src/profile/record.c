@@ -2,6 +2,7 @@
 /* From one record of a thread's ring to one more sample in its call tree. */
 #include <string.h>
 
+#include "profile/namer.h"
 #include "profile/profile.h"
 #include "python/python.h"
 #include "unwind/unwind.h"
@@ -28,6 +29,7 @@ static struct pm_merge_native resolve_native(const struct pm_record *record, uin
   native.key.id = at.object->id;
   native.key.value = at.function_rva;
   native.own = is_own_object(at.object);
+  native.c_library = pm__namer_is_c_library(at.object->path);
   if (at.has_function) {
     native.role = pm__python_role((uintptr_t)(at.function_rva + at.object->bias));
   }
@@ -59,11 +61,28 @@ static uint64_t mix(uint64_t hash, struct pm_frame_key key) {
 
 static void hash_path(const struct pm_merge_native *native, uint32_t count,
                       struct pm_merged *merged) {
-  merged->path = merged->base = 0;
+  enum {
+    CALLED = 4
+  }; /* what a C function does first tells which one it is; then it does this and that */
+  uint32_t interpreter = 0, called = 0;
+  uint64_t path = 0;
+  merged->base = merged->call = 0;
+  merged->plain = merged->runtime = false;
   for (uint32_t i = count; i-- > 0;) {
-    merged->path = mix(merged->path, native[i].key);
-    if (native[i].role == PM_ROLE_INTERPRETER) merged->base = merged->path;
+    path = mix(path, native[i].key);
+    called++;
+    if (native[i].role == PM_ROLE_INTERPRETER) {
+      merged->base = path;
+      merged->plain = merged->runtime = true;
+      interpreter = native[i].key.id;
+      called = 0;
+    }
+    bool runtime = native[i].key.id == interpreter || native[i].c_library;
+    merged->runtime = merged->runtime && runtime;
+    merged->plain = merged->plain && runtime && called < CALLED;
+    if (called <= CALLED) merged->call = path;
   }
+  merged->path = path;
 }
 
 void pm__profile_merge(const struct pm_record *record, struct pm_merged *merged) {

@@ -4,6 +4,7 @@
  * of nodes in which siblings of one name are one node, heaviest first.
  */
 #include <errno.h>
+#include <math.h>
 #include <pyrometer.h>
 #include <stdlib.h>
 #include <string.h>
@@ -259,6 +260,29 @@ static bool sum_functions(struct builder *b) {
   return true;
 }
 
+/*
+ * Where samples have the frames of donors, shares are known as well as the donors tell. Those of
+ * one burst resemble each other, so that one more of them tells less than another burst.
+ */
+static double donors_told(const struct pm_profile *profile) {
+  double seen = (double)profile->seen, bursts = (double)profile->events.bursts + 1.0;
+  return seen > bursts ? bursts + (seen - bursts) * 0.3 : seen;
+}
+
+/* The normal approximation, with one donor more so that nothing is certain. */
+static void fill_errors(struct builder *b) {
+  const struct pm_profile *profile = b->profile;
+  if (profile->estimated == 0 || profile->sampled_ns == 0) return;
+  double total = (double)profile->sampled_ns, told = donors_told(profile) + 1.0;
+  for (uint32_t i = 0; i < b->namer.frame_count; i++) {
+    struct pm_view_frame *frame = &b->namer.frames[i];
+    double share = (double)frame->self_ns / total;
+    if (frame->kind != PM_FRAME_PYTHON || share <= 0) continue;
+    double variance = (share < 1.0 ? share * (1.0 - share) : 0.0) + 1.0 / told;
+    frame->self_error_ns = (uint64_t)(1.96 * sqrt(variance / told) * total);
+  }
+}
+
 static void fill_windows(const struct pm_profile *profile, struct pm_view_window *windows) {
   for (uint32_t i = 0; i < profile->window_count; i++) {
     const struct pm_profile_window *live = &profile->windows[i];
@@ -339,6 +363,7 @@ static bool build(struct builder *b) {
   if (!allocate(b) || !sum_live_tree(b) || !build_threads(b)) return false;
   sum_windows(b);
   if (!sum_functions(b)) return false;
+  fill_errors(b);
   pm__namer_add_calls(&b->namer, b->profile->calls_before, b->profile->codes_before,
                       pm__profile_events_share(b->profile));
   return !b->out->arena.failed;

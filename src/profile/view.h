@@ -35,6 +35,8 @@ struct pm_view_frame {
   uint64_t total_ns; /* sampled CPU with this frame anywhere on the stack, counted once */
   uint64_t calls; /* Python: calls while events were on */
   bool calls_exact;
+  uint64_t
+      self_error_ns; /* self_ns is an estimate that is right within this, 19 times in 20; 0: none */
   bool runtime; /* native: code of the interpreter, the C library or the loader */
 };
 

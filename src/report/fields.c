@@ -33,6 +33,9 @@ json_t *pm__fields_function(const struct pm_view *view, const struct pm_view_fra
   if (row == NULL) return NULL;
   json_object_set_new(row, "ncalls", python ? json_integer((json_int_t)frame->calls) : json_null());
   json_object_set_new(row, "ncalls_exact", json_boolean(frame->calls_exact));
+  if (frame->self_error_ns > 0) {
+    json_object_set_new(row, "tottime_error", json_real(seconds(frame->self_error_ns)));
+  }
   return row;
 }
 

@@ -105,15 +105,18 @@ static void put_functions(const struct pm_view *view, const struct pm_report_cho
                           const struct writer *writer) {
   for (uint32_t i = 0; i < choice->function_count; i++) {
     const struct pm_view_frame *frame = choice->functions[i];
-    char name[PM_REPORT_ROW_MAX - 128], calls[32] = "-";
+    char name[PM_REPORT_ROW_MAX - 128], calls[32] = "-", error[32] = "";
     put_name(name, sizeof name, frame);
     if (frame->kind == PM_FRAME_PYTHON) {
       snprintf(calls, sizeof calls, "%s%llu", frame->calls_exact ? "" : "~",
                (unsigned long long)frame->calls);
     }
+    if (frame->self_error_ns > 0) {
+      snprintf(error, sizeof error, " +-%.3fs", seconds(frame->self_error_ns));
+    }
     put_row(writer, writer->fields ? pm__fields_function(view, frame) : NULL,
-            "[profile] tottime=%.3fs cumtime=%.3fs ncalls=%s %s", seconds(frame->self_ns),
-            seconds(frame->total_ns), calls, name);
+            "[profile] tottime=%.3fs cumtime=%.3fs ncalls=%s %s%s", seconds(frame->self_ns),
+            seconds(frame->total_ns), calls, name, error);
   }
 }
 

@@ -55,6 +55,8 @@ struct pm_sampler_options {
 int pm__sampler_start(const struct pm_sampler_options *options);
 /* Signals may come from here on: arms a timer on every thread found. */
 void pm__sampler_arm(void);
+/* From now on `rate_hz` samples per second of CPU, on all threads. Any thread. */
+void pm__sampler_pace(uint32_t rate_hz);
 /* Stops all timers and waits until no handler runs. The handler stays installed. */
 void pm__sampler_disarm(void);
 /* Gives all blocks back to the pool. */

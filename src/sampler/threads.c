@@ -108,6 +108,18 @@ static void delete_timers(void) {
   pm__timer_process_delete();
 }
 
+void pm__sampler_pace(uint32_t rate_hz) {
+  pthread_mutex_lock(&pm__registry_lock);
+  pm__registry.period_ns = 1000000000u / rate_hz;
+  for (uint32_t i = 0; i < pm__pool_count() && pm__registry.armed; i++) {
+    struct pm_sampled *sampled = pm__pool_block(i);
+    bool live = atomic_load(&sampled->thread.state) == PM_THREAD_LIVE;
+    if (!live || sampled->young) continue;
+    pm__timer_set(sampled, pm__registry.period_ns, pm__timer_random(pm__registry.period_ns));
+  }
+  pthread_mutex_unlock(&pm__registry_lock);
+}
+
 /*
  * A signal of ours that meets the program's handler, or none, would change the program:
  * without a free signal no more are sent.

@@ -86,6 +86,7 @@ static void put_stacks(json_t *root, const struct pm_profile *profile,
   put_count(root, "samples_attributed", profile->attributed);
   put_count(root, "samples_estimated", profile->estimated);
   json_object_set_new(root, "events_share", json_real(pm__profile_events_share(profile)));
+  put_count(root, "event_bursts", profile->events.bursts);
   put_count(root, "samples_native_only", profile->native_only);
   put_count(root, "samples_in_subinterpreters", profile->unfollowed);
   put_count(root, "samples_complete", profile->complete);

@@ -22,7 +22,7 @@ static const double burst_least = 10e6; /* a sample of each busy thread falls in
 static const double cycle_least = 100e6, cycle_most = 5e9;
 static const double switch_share = 0.4; /* of what the budget leaves, for switching */
 static const double margin = 0.8;       /* of the budget is aimed at */
-static const double code_ns = 4500.0;   /* to instrument one code object, or to undo it */
+static const double code_ns = 3000.0;   /* to instrument one code object, or to undo it */
 static const double price_factor = 1.5; /* an event of a real program to one in a tight loop */
 
 /*
@@ -37,6 +37,7 @@ static struct {
   uint32_t thread; /* the generation of the thread that runs, 0: none does */
   bool off;
   double budget; /* a fraction */
+  uint32_t rate_hz;
   struct pm_governor_facts facts;
   uint64_t on_since; /* process CPU when events came on last */
 } governor = {.lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER};
@@ -49,6 +50,7 @@ struct reading {
 /* What the governor goes by. */
 struct plan {
   uint32_t generation;
+  uint32_t rate_hz;   /* the session's */
   double event_cost;  /* of events while they are on, per CPU of the program without them */
   double fixed_cost;  /* of sampling and collecting, per CPU of the process */
   double switch_cost; /* a cycle's, ns */
@@ -164,17 +166,29 @@ static void add_costs(double switched) {
   pthread_mutex_unlock(&governor.lock);
 }
 
-/* Off for the rest of a cycle, at random lengths so as not to keep step with the program. */
-static bool rest(struct plan *plan, uint64_t codes) {
-  uint64_t begin = pm__clock_thread_self();
-  if (!switch_to(false)) return false;
-  double pause = plan->cycle - plan->on;
-  pause *= 0.5 + (double)(pm__clock_monotonic() / 1000 % 1024) / 1024.0;
-  if (!wait_cpu(plan->generation, pause)) return false;
+/* What is seen while events are on stands for all the rest too: it is looked at closely. */
+static bool begin_burst(const struct plan *plan) {
   if (!switch_to(true)) return false;
   pm__collector_lock();
   pm__donors_next_burst();
   pm__collector_unlock();
+  if (plan->rate_hz < PM_RATE_MAX) pm__sampler_pace(PM_RATE_MAX);
+  return true;
+}
+
+static bool end_burst(const struct plan *plan) {
+  if (plan->rate_hz < PM_RATE_MAX) pm__sampler_pace(plan->rate_hz);
+  return switch_to(false);
+}
+
+/* Off for the rest of a cycle, at random lengths so as not to keep step with the program. */
+static bool rest(struct plan *plan, uint64_t codes) {
+  uint64_t begin = pm__clock_thread_self();
+  if (!end_burst(plan)) return false;
+  double pause = plan->cycle - plan->on;
+  pause *= 0.5 + (double)(pm__clock_monotonic() / 1000 % 1024) / 1024.0;
+  if (!wait_cpu(plan->generation, pause)) return false;
+  if (!begin_burst(plan)) return false;
   double switched = 2.0 * (double)codes * code_ns;
   double cost = switched + (double)(pm__clock_thread_self() - begin);
   if (plan->switch_cost == 0) plan->switch_cost = cost;
@@ -205,7 +219,9 @@ static void govern(struct plan *plan) {
 }
 
 static void *governor_main(void *argument) {
-  struct plan plan = {.generation = (uint32_t)(uintptr_t)argument};
+  pthread_mutex_lock(&governor.lock);
+  struct plan plan = {.generation = (uint32_t)(uintptr_t)argument, .rate_hz = governor.rate_hz};
+  pthread_mutex_unlock(&governor.lock);
   pthread_setname_np(pthread_self(), "pyrometer-gov");
   pm__sampler_exclude(PM_OWN_GOVERNOR, pm__thread_id());
   bool same = true;
@@ -218,13 +234,14 @@ static void *governor_main(void *argument) {
   return NULL;
 }
 
-void pm__governor_begin(uint32_t budget) {
+void pm__governor_begin(uint32_t budget, uint32_t rate_hz) {
   pthread_t thread;
   pthread_mutex_lock(&governor.lock);
   governor.facts = (struct pm_governor_facts){0};
   governor.on_since = pm__clock_process();
   governor.off = false;
   governor.budget = budget / 10000.0;
+  governor.rate_hz = rate_hz;
   if (++governor.generation == 0) governor.generation = 1; /* 0 means none */
   void *generation = (void *)(uintptr_t)governor.generation;
   bool running = budget > 0 && pm__thread_start(&thread, governor_main, generation) == 0;

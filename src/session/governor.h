@@ -18,8 +18,11 @@ struct pm_governor_facts {
   uint32_t bursts;    /* times they came on again */
 };
 
-/* `budget`: hundredths of a percent of the process's CPU; 0: none, and no thread. */
-void pm__governor_begin(uint32_t budget);
+/*
+ * `budget`: hundredths of a percent of the process's CPU; 0: none, and no thread. `rate_hz`:
+ * the session's; in bursts the fastest is used.
+ */
+void pm__governor_begin(uint32_t budget, uint32_t rate_hz);
 /* Ends its thread; may let go of the GIL while it waits. What the facts say stays. */
 void pm__governor_end(void);
 /* In a forked child: the thread is not there. */

@@ -226,7 +226,7 @@ static int start_session(const struct settings *settings) {
     return error;
   }
   session.state = RUNNING;
-  pm__governor_begin(donors ? settings->budget : 0);
+  pm__governor_begin(donors ? settings->budget : 0, settings->rate_hz);
   if (settings->delay_ms == 0) pm__collector_wait_armed(START_WAIT_MS);
   return PYROMETER_OK;
 }
