@@ -56,13 +56,13 @@ static json_t *threads_of(struct encoder *encoder) {
 /* Calls are counted by events, which only Python functions have. */
 static json_t *function_of(struct encoder *encoder, const struct pm_view_frame *frame) {
   bool python = frame->kind == PM_FRAME_PYTHON;
-  return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o}", "name",
-                   text(encoder, frame->name), "file", text(encoder, frame->file), "line",
-                   integer(python ? frame->line : 0), "category", text(encoder, frame->category),
-                   "source", text(encoder, frame->source), "self_s", seconds(frame->self_ns),
-                   "total_s", seconds(frame->total_ns), "calls",
-                   python ? integer(frame->calls) : json_null(), "calls_exact",
-                   python && frame->calls_exact, "self_error_s", seconds(frame->self_error_ns));
+  return json_pack(
+      "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o*}", "name", text(encoder, frame->name),
+      "file", text(encoder, frame->file), "line", integer(python ? frame->line : 0), "category",
+      text(encoder, frame->category), "source", text(encoder, frame->source), "self_s",
+      seconds(frame->self_ns), "total_s", seconds(frame->total_ns), "calls",
+      python ? integer(frame->calls) : json_null(), "calls_exact", python && frame->calls_exact,
+      "self_error_s", frame->self_error_ns > 0 ? seconds(frame->self_error_ns) : NULL);
 }
 
 /* Most self time first, then most total; the view's order (addresses) decides the rest. */

@@ -18,9 +18,9 @@ enum likeness {
   SAME_PATH, /* thread and all native functions */
   SAME_CALL, /* thread and native functions up to the C function that Python code has called */
   SAME_BASE, /* thread and native functions up to the innermost interpreter frame */
-  ANY_PATH,  /* of any thread */
-  ANY_CALL,
-  ANY_BASE,
+  POOL_PATH, /* of any thread of the same pool */
+  POOL_CALL,
+  POOL_BASE,
   LIKENESSES,
 };
 
@@ -62,18 +62,31 @@ void pm__donors_end(void) {
 
 void pm__donors_forked(void) { memset(&donors, 0, sizeof donors); }
 
+/* Threads that differ in their numbers only do the same work. */
+uint64_t pm__donors_pool(const char *name) {
+  uint64_t hash = 1;
+  for (; *name != '\0'; name++) {
+    if (*name >= '0' && *name <= '9') continue;
+    hash = (hash ^ (uint8_t)*name) * UINT64_C(0x100000001B3);
+  }
+  return hash;
+}
+
+bool pm__donors_are_on(void) { return donors.all != NULL; }
+
 void pm__donors_next_burst(void) { donors.burst++; }
 
-static uint64_t key_of(uint64_t hash, uint64_t tid, enum likeness likeness) {
-  uint64_t key = (hash ^ (tid + 1) * UINT64_C(0x9E3779B97F4A7C15)) + (uint64_t)likeness;
+static uint64_t key_of(uint64_t hash, uint64_t owner, enum likeness likeness) {
+  uint64_t key = (hash ^ (owner + 1) * UINT64_C(0x9E3779B97F4A7C15)) + (uint64_t)likeness;
   return key * UINT64_C(0xD6E8FEB86659FD93);
 }
 
-static void keys_of(int32_t tid, const struct pm_merged *merged, uint64_t keys[LIKENESSES]) {
+static void keys_of(struct pm_donor_owner owner, const struct pm_merged *merged,
+                    uint64_t keys[LIKENESSES]) {
   const uint64_t hashes[] = {merged->path, merged->call, merged->base};
   for (int i = SAME_PATH; i <= SAME_BASE; i++) {
-    keys[i] = key_of(hashes[i], (uint64_t)tid, (enum likeness)i);
-    keys[i + ANY_PATH] = key_of(hashes[i], 0, (enum likeness)i);
+    keys[i] = key_of(hashes[i], (uint64_t)owner.tid, (enum likeness)i);
+    keys[i + POOL_PATH] = key_of(hashes[i], owner.pool, (enum likeness)i);
   }
 }
 
@@ -87,7 +100,7 @@ static struct donor *follow(struct link link) {
   return donor->number == link.number ? donor : NULL;
 }
 
-static void keep(int32_t tid, const struct pm_merged *merged) {
+static void keep(struct pm_donor_owner owner, const struct pm_merged *merged) {
   uint32_t count = merged->stack.count;
   if (count > PM_DONOR_FRAMES) return;
   uint32_t index = (uint32_t)(donors.taken % PM_DONORS);
@@ -102,9 +115,9 @@ static void keep(int32_t tid, const struct pm_merged *merged) {
   memset(donor->older, 0, sizeof donor->older);
   donor->burst = donors.burst;
   donor->used = 0;
-  keys_of(tid, merged, donor->keys);
+  keys_of(owner, merged, donor->keys);
   for (int i = 0; i < LIKENESSES; i++) {
-    if (i % ANY_PATH == SAME_BASE && !merged->plain) continue; /* not a typical one */
+    if (i % POOL_PATH == SAME_BASE && !merged->plain) continue; /* not a typical one */
     struct link *head = head_of((enum likeness)i, donor->keys[i]);
     donor->older[i] = *head;
     *head = (struct link){.index = (int32_t)index, .number = donor->number};
@@ -131,8 +144,8 @@ struct wish {
 
 /* Where the interpreter itself works, one with the same callers will do. */
 static const struct wish plain_wishes[] = {
-    {SAME_PATH, false}, {SAME_BASE, false}, {ANY_PATH, false}, {ANY_BASE, false},
-    {SAME_PATH, true},  {SAME_BASE, true},  {ANY_PATH, true},  {ANY_BASE, true}};
+    {SAME_PATH, false}, {SAME_BASE, false}, {POOL_PATH, false}, {POOL_BASE, false},
+    {SAME_PATH, true},  {SAME_BASE, true},  {POOL_PATH, true},  {POOL_BASE, true}};
 
 /*
  * A C function was called by some Python function: a donor that calls the same is looked for,
@@ -141,16 +154,16 @@ static const struct wish plain_wishes[] = {
  */
 static const struct wish native_wishes[] = {
     {SAME_PATH, false}, {SAME_CALL, false}, {SAME_PATH, true}, {SAME_CALL, true},
-    {ANY_PATH, false},  {ANY_CALL, false},  {ANY_PATH, true},  {ANY_CALL, true},
-    {SAME_BASE, false}, {ANY_BASE, false},  {SAME_BASE, true}, {ANY_BASE, true}};
+    {POOL_PATH, false}, {POOL_CALL, false}, {POOL_PATH, true}, {POOL_CALL, true},
+    {SAME_BASE, false}, {POOL_BASE, false}, {SAME_BASE, true}, {POOL_BASE, true}};
 enum { BASE_WISHES = 4 };
 
-static struct donor *find(int32_t tid, const struct pm_merged *merged) {
+static struct donor *find(struct pm_donor_owner owner, const struct pm_merged *merged) {
   const struct wish *wishes = merged->plain ? plain_wishes : native_wishes;
   size_t count = merged->plain ? PM_COUNT_OF(plain_wishes) : PM_COUNT_OF(native_wishes);
   if (!merged->runtime) count -= BASE_WISHES;
   uint64_t keys[LIKENESSES];
-  keys_of(tid, merged, keys);
+  keys_of(owner, merged, keys);
   for (size_t i = 0; i < count; i++) {
     struct donor *donor = choose(wishes[i].likeness, keys[wishes[i].likeness], wishes[i].old);
     if (donor != NULL) return donor;
@@ -169,13 +182,13 @@ static void complete(struct pm_merged *merged, struct donor *donor) {
   donor->used++;
 }
 
-void pm__donors_take(int32_t tid, struct pm_merged *merged) {
+void pm__donors_take(struct pm_donor_owner owner, struct pm_merged *merged) {
   const struct pm_merge_output *stack = &merged->stack;
   if (donors.all == NULL || stack->own || !stack->interpreted) return;
   if (stack->python > 0) {
-    keep(tid, merged);
+    keep(owner, merged);
   } else if (!pm__python_had_subinterpreters()) {
-    struct donor *donor = find(tid, merged);
+    struct donor *donor = find(owner, merged);
     if (donor != NULL) complete(merged, donor);
   }
 }

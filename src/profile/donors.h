@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * While events are off a sample has its native stack only. Its Python frames are then taken
- * from another sample, its donor: a recent one, taken with events on, of the same thread
- * and with the same native functions, as near as there is one. Donors take turns, so
+ * from another sample, its donor: a recent one, taken with events on, of the same thread (or,
+ * where it has none, its pool) and with the same native functions, as near as there is one. Donors take turns, so
  * the shares of what was seen stay as they were seen. The whole stack is the donor's, so no
  * stack is made up. (Hot-deck imputation, in the terms of statistics.)
  *
@@ -19,6 +19,16 @@ enum {
   PM_DONOR_BURSTS = 8,      /* how many times events came on since makes one old */
 };
 
+/* Whose sample it is. */
+struct pm_donor_owner {
+  int32_t tid;
+  uint64_t pool;
+};
+
+/* The threads whose names differ in digits only are a pool, and may help each other out. */
+uint64_t pm__donors_pool(const char *name);
+
+bool pm__donors_are_on(void);
 /* Switches them on (or off: they are forgotten). False: memory is short. */
 bool pm__donors_begin(void);
 void pm__donors_end(void);
@@ -29,7 +39,7 @@ void pm__donors_next_burst(void);
  * Keeps a sample that has Python frames; gives one that has none those of a donor. Does nothing
  * while they are off, for samples in Pyrometer's own code, or where no interpreter ran.
  */
-void pm__donors_take(int32_t tid, struct pm_merged *merged);
+void pm__donors_take(struct pm_donor_owner owner, struct pm_merged *merged);
 
 /* In a forked child: all of it was the parent's. */
 void pm__donors_forked(void);

@@ -46,12 +46,22 @@ void pm__profile_note_events(struct pm_profile *profile, struct pm_profile_event
                                                .bursts = sums.bursts - base->bursts};
 }
 
-/* The two clocks are not read at one instant: what is as good as all is all. */
+/* Samples do not see what instrumented code costs beside the calls of our callbacks. */
+static double events_cost(const struct pm_profile *profile) {
+  double counted = (double)profile->events.count * pm__python_event_ns();
+  return counted > (double)profile->own_ns ? counted : (double)profile->own_ns;
+}
+
 double pm__profile_events_share(const struct pm_profile *profile) {
-  double share =
-      profile->cpu_ns == 0 ? 1.0 : (double)profile->events.on_ns / (double)profile->cpu_ns;
-  if (profile->events.on_ns == 0) return profile->estimated == 0 ? 1.0 : 1e-3;
-  return share > 0.995 && profile->estimated == 0 ? 1.0 : share > 1.0 ? 1.0 : share;
+  double on = (double)profile->events.on_ns, all = (double)profile->cpu_ns;
+  if (profile->estimated == 0 && on > all * 0.995)
+    return 1.0; /* the clocks are not read at one instant */
+  double cost = events_cost(profile);
+  on = on > 2 * cost ? on - cost : on / 2;
+  all = all > 2 * cost ? all - cost : all / 2;
+  if (all <= 0) return 1.0;
+  double share = on / all;
+  return share > 1.0 ? 1.0 : share < 1e-3 ? 1e-3 : share;
 }
 
 bool pm__profile_begin_calls(struct pm_profile *profile) {
@@ -204,10 +214,8 @@ void pm__profile_count(struct pm_profile_counts *sum, const struct pm_thread *th
 double pm__profile_overhead(const struct pm_profile *profile) {
   uint64_t handler = 0;
   for (uint32_t i = 0; i < profile->thread_count; i++) handler += profile->threads[i].handler_ns;
-  /* Samples do not see what instrumented code costs beside the calls of our callbacks. */
-  uint64_t events = (uint64_t)((double)profile->events.count * pm__python_event_ns());
-  uint64_t called = events > profile->own_ns ? events : profile->own_ns;
-  uint64_t own = called + handler + profile->collector_ns + profile->events.switch_ns;
+  uint64_t own =
+      (uint64_t)events_cost(profile) + handler + profile->collector_ns + profile->events.switch_ns;
   return profile->cpu_ns == 0 ? 0.0 : 100.0 * (double)own / (double)profile->cpu_ns;
 }
 

@@ -103,7 +103,7 @@ void pm__profile_begin(struct pm_profile *profile);
 /* The sums of the session when the profile begins, and later. */
 void pm__profile_begin_events(struct pm_profile *profile, struct pm_profile_events sums);
 void pm__profile_note_events(struct pm_profile *profile, struct pm_profile_events sums);
-/* The share of the process's CPU in which events were on, above 0 and up to 1. */
+/* The share of the program's own CPU in which events were on, above 0 and up to 1. */
 double pm__profile_events_share(const struct pm_profile *profile);
 /* Calls before now are not this profile's. False when memory is short. */
 bool pm__profile_begin_calls(struct pm_profile *profile);

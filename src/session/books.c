@@ -50,13 +50,22 @@ static void book_record(struct pm_sampled *sampled, uint32_t book, const struct 
   if (ns > 0) pm__profile_book(books[book], row_of(sampled, book), merged, ns);
 }
 
+/* A sample that was taken while events were off. */
+static void complete(struct pm_sampled *sampled, struct pm_merged *merged) {
+  char name[PM_THREAD_NAME_BYTES];
+  pm__sampler_copy_name(sampled, name);
+  pm__donors_take((struct pm_donor_owner){.tid = atomic_load(&sampled->thread.tid),
+                                          .pool = pm__donors_pool(name)},
+                  merged);
+}
+
 static void drain_thread(void *context, struct pm_sampled *sampled) {
   (void)context;
   const struct pm_record *record;
   struct pm_merged merged;
   while ((record = pm__ring_peek(&sampled->thread.ring)) != NULL) {
     pm__profile_merge(record, &merged);
-    pm__donors_take(atomic_load(&sampled->thread.tid), &merged);
+    if (pm__donors_are_on() && merged.stack.interpreted) complete(sampled, &merged);
     for (uint32_t book = 0; book < PM_BOOKS; book++) {
       if (books[book] != NULL) book_record(sampled, book, record, &merged);
     }

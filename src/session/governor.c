@@ -18,7 +18,7 @@ enum {
 };
 
 static const double ms = 1e6;
-static const double burst_least = 10e6; /* a sample of each busy thread falls into it, or two */
+static const double burst_least = 12e6; /* by the clock: three samples of each busy thread */
 static const double cycle_least = 100e6, cycle_most = 5e9;
 static const double switch_share = 0.4; /* of what the budget leaves, for switching */
 static const double margin = 0.8;       /* of the budget is aimed at */
@@ -44,7 +44,7 @@ static struct {
 
 /* What has been used so far; differences of two are what the interval between took. */
 struct reading {
-  uint64_t cpu, events, fixed, codes;
+  uint64_t cpu, wall, events, fixed, codes;
 };
 
 /* What the governor goes by. */
@@ -54,6 +54,7 @@ struct plan {
   double event_cost;  /* of events while they are on, per CPU of the program without them */
   double fixed_cost;  /* of sampling and collecting, per CPU of the process */
   double switch_cost; /* a cycle's, ns */
+  double cores;       /* busy in the last burst */
   double on, cycle;   /* ns; on == cycle: events stay on */
 };
 
@@ -103,6 +104,7 @@ static struct reading read_costs(void) {
   reading.fixed = counts.handler_ns + pm__collector_cpu();
   pm__collector_unlock();
   reading.cpu = pm__clock_process();
+  reading.wall = pm__clock_monotonic();
   reading.events = 0;
   for (int i = 0; i < PM_EVENT_KINDS; i++) reading.events += counts.events[i];
   reading.codes = pm__python_codes_met();
@@ -134,7 +136,8 @@ static void decide(struct plan *plan) {
   if (left < room * 0.2) left = room * 0.2;
   double duty = left / plan->event_cost;
   if (duty >= 1.0) return;
-  if (duty * cycle < burst_least) cycle = burst_least / duty;
+  double least = burst_least * (plan->cores > 1.0 ? plan->cores : 1.0);
+  if (duty * cycle < least) cycle = least / duty;
   plan->cycle = cycle;
   plan->on = duty * cycle;
 }
@@ -211,6 +214,7 @@ static void govern(struct plan *plan) {
     struct reading after = read_costs();
     learn_events(plan, before, after, first);
     learn_fixed(plan, start, after);
+    plan->cores = (double)(after.cpu - before.cpu) / (double)(after.wall - before.wall + 1);
     if (first) plan->switch_cost = (double)(after.codes - before.codes) * 2 * code_ns;
     decide(plan);
     if (plan->on < plan->cycle && !rest(plan, after.codes - before.codes)) return;

@@ -39,7 +39,8 @@ REFUSED = {
     "run --rate=-1 work.py": f"run: argument --rate: '-1' is not from 1 to 250 {MORE}",
     "run --top 0 work.py": f"run: argument --top: '0' is not from 1 to 100000 {MORE}",
     "run --mode wall work.py": "run: --mode wall is not there yet; there is: cpu",
-    "run --budget 3 work.py": "run: --budget with a percentage is not there yet; there is: off",
+    "run --budget 0 work.py": "run: argument --budget: '0' is not a percentage "
+    f"from 0.01 to 100, or off {MORE}",
     "run --no-native work.py": "run: --no-native is not there yet; "
     "native frames are always sampled",
     "run -o x.html work.py": f"run: -o x.html: .html is not there yet; there are: {ENDINGS}",
