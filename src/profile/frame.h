@@ -6,11 +6,12 @@
 #include "base/base.h"
 
 /* Pseudo frames and the text that a view shows for them. */
-#define PM_PSEUDO_MAP(X)         \
-  X(OWN, "[pyrometer]")          \
-  X(TRUNCATED, "[truncated %u]") \
-  X(UNSAMPLED, "(unsampled)")    \
-  X(NO_STACK, "(no native stack)")
+#define PM_PSEUDO_MAP(X)           \
+  X(OWN, "[pyrometer]")            \
+  X(TRUNCATED, "[truncated %u]")   \
+  X(UNSAMPLED, "(unsampled)")      \
+  X(NO_STACK, "(no native stack)") \
+  X(PRUNED, "(pruned)")
 
 enum pm_pseudo {
 #define PM_PSEUDO_ENUM(name, text) PM_PSEUDO_##name,
@@ -38,6 +39,10 @@ static inline bool pm__frame_key_equal(struct pm_frame_key a, struct pm_frame_ke
 
 static inline struct pm_frame_key pm__frame_key_pseudo(enum pm_pseudo pseudo) {
   return (struct pm_frame_key){.kind = PM_KEY_PSEUDO, .id = (uint32_t)pseudo, .value = 0};
+}
+
+static inline bool pm__frame_key_is_pseudo(struct pm_frame_key key, enum pm_pseudo pseudo) {
+  return key.kind == PM_KEY_PSEUDO && key.id == (uint32_t)pseudo;
 }
 
 #endif /* PM_PROFILE_FRAME_H */

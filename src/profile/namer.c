@@ -282,7 +282,7 @@ uint32_t pm__namer_frame(struct pm_namer *namer, struct pm_frame_key key) {
       return name_pseudo(
           namer, pm__text_format(namer->arena, "[truncated %u]", namer->truncated_most), "unknown");
     }
-    return name_pseudo(namer, texts[key.id], "pyrometer");
+    return name_pseudo(namer, texts[key.id], key.id == PM_PSEUDO_PRUNED ? "unknown" : "pyrometer");
   }
 }
 

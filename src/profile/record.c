@@ -4,6 +4,7 @@
 
 #include "profile/namer.h"
 #include "profile/profile.h"
+#include "profile/prune.h"
 #include "python/python.h"
 #include "unwind/unwind.h"
 
@@ -126,15 +127,30 @@ static void count_sample(struct pm_profile *profile, const struct pm_merged *mer
   if (stack->truncated > profile->truncated_most) profile->truncated_most = stack->truncated;
 }
 
-static void add_to_tree(struct pm_profile *profile, uint32_t root,
+/* The tree's roots keep their order, which is the threads'. */
+static void find_roots(struct pm_profile *profile) {
+  uint32_t thread = 0;
+  for (uint32_t i = 0; i < profile->tree.count; i++) {
+    if (profile->tree.nodes[i].parent == PM_TREE_NONE) profile->threads[thread++].root = i;
+  }
+}
+
+/* All indices of nodes may change. */
+static bool make_room(struct pm_profile *profile, uint32_t frames) {
+  if (!pm__tree_is_full(&profile->tree, frames)) return true;
+  if (!pm__prune_tree(&profile->tree)) return false;
+  find_roots(profile);
+  return true;
+}
+
+static bool add_to_tree(struct pm_profile *profile, const struct pm_profile_thread *thread,
                         const struct pm_merge_output *stack, uint64_t ns) {
-  uint32_t node = root;
+  if (!make_room(profile, stack->count)) return false;
+  uint32_t node = thread->root;
   for (uint32_t i = 0; i < stack->count && node != PM_TREE_NONE; i++) {
     node = pm__tree_child(&profile->tree, node, stack->frames[i]);
   }
-  bool booked =
-      node != PM_TREE_NONE && pm__tree_book(&profile->tree, node, profile->window_count - 1, ns);
-  if (!booked) profile->dropped++;
+  return node != PM_TREE_NONE && pm__tree_book(&profile->tree, node, profile->window_count - 1, ns);
 }
 
 /* In a subinterpreter no event of ours is raised: its frames are the interpreter's, unnamed. */
@@ -148,7 +164,7 @@ static void count_unfollowed(struct pm_profile *profile, struct pm_profile_threa
 void pm__profile_book(struct pm_profile *profile, uint32_t index, const struct pm_merged *merged,
                       uint64_t ns) {
   struct pm_profile_thread *thread = &profile->threads[index];
-  add_to_tree(profile, thread->root, &merged->stack, ns);
+  if (!add_to_tree(profile, thread, &merged->stack, ns)) profile->dropped++;
   thread->samples++;
   thread->sampled_ns += ns;
   profile->sampled_ns += ns;

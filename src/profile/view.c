@@ -52,9 +52,9 @@ static bool sum_live_tree(struct builder *b) {
   if (b->live_total == NULL) return false;
   /* A node is always younger than its parent. */
   for (uint32_t i = b->tree->count; i-- > 0;) {
-    const struct pm_tree_node *node = &b->tree->nodes[i];
-    for (uint32_t t = 0; t < node->time_count; t++) b->live_total[i] += node->times[t].ns;
-    if (node->parent != PM_TREE_NONE) b->live_total[node->parent] += b->live_total[i];
+    uint32_t parent = b->tree->nodes[i].parent;
+    b->live_total[i] += pm__tree_self(b->tree, i);
+    if (parent != PM_TREE_NONE) b->live_total[parent] += b->live_total[i];
   }
   return true;
 }
@@ -118,10 +118,10 @@ static void fill_node(struct builder *b, uint32_t index, const struct group *gro
   b->parents[index] = parent;
   uint64_t *windows = &b->out->total_by_window[(size_t)index * b->windows];
   for (uint32_t i = group->first; i < group->first + group->count; i++) {
-    const struct pm_tree_node *live = &b->tree->nodes[b->scratch[i].node];
-    for (uint32_t t = 0; t < live->time_count; t++) {
-      windows[live->times[t].window] += live->times[t].ns;
-      node->self_ns += live->times[t].ns;
+    uint32_t time = b->tree->nodes[b->scratch[i].node].newest;
+    for (; time != PM_TREE_NONE; time = b->tree->times[time].older) {
+      windows[b->tree->times[time].window] += b->tree->times[time].ns;
+      node->self_ns += b->tree->times[time].ns;
     }
   }
 }

@@ -16,7 +16,7 @@
 enum pm_frame_kind {
   PM_FRAME_PYTHON,
   PM_FRAME_NATIVE,
-  PM_FRAME_PSEUDO, /* [pyrometer], [truncated N], (unsampled), ... */
+  PM_FRAME_PSEUDO, /* [pyrometer], [truncated N], (unsampled), (pruned), ... */
 };
 
 /* A function, or a pseudo frame. Strings are NUL-terminated, valid UTF-8, without line breaks. */

@@ -92,6 +92,7 @@ static void put_stacks(json_t *root, const struct pm_profile *profile,
   put_count(root, "samples_complete", profile->complete);
   put_count(root, "samples_guessed", profile->guessed);
   put_count(root, "samples_dropped", profile->dropped);
+  put_count(root, "nodes_pruned", profile->tree.pruned);
   put_count(root, "boundary_misses", profile->boundary_misses);
   put_count(root, "truncated_stacks", profile->truncated_stacks);
   put_count(root, "unknown_ids", profile->unknown_ids);

@@ -47,13 +47,18 @@ static void test_windows(void) {
     CHECK(pm__tree_book(&tree, root, w, 10));
     CHECK(pm__tree_book(&tree, root, w, w));
   }
-  CHECK_EQ_INT(tree.nodes[root].time_count, 6);
+  CHECK_EQ_INT(pm__tree_times(&tree), 6);
   pm__tree_coalesce(&tree);
-  CHECK_EQ_INT(tree.nodes[root].time_count, 3);
-  for (uint32_t w = 0; w < 3; w++) {
-    CHECK_EQ_INT(tree.nodes[root].times[w].window, w);
-    CHECK_EQ_INT(tree.nodes[root].times[w].ns, 20 + 4 * w + 1);
+  CHECK_EQ_INT(pm__tree_times(&tree), 3);
+  CHECK_EQ_INT(pm__tree_self(&tree, root), 75);
+  uint32_t time = tree.nodes[root].newest;
+  for (uint32_t w = 3; w-- > 0; time = tree.times[time].older) {
+    CHECK_EQ_INT(tree.times[time].window, w);
+    CHECK_EQ_INT(tree.times[time].ns, 20 + 4 * w + 1);
   }
+  CHECK_EQ_INT(time, PM_TREE_NONE);
+  for (uint32_t i = 0; i < 3; i++) CHECK(pm__tree_book(&tree, root, 3 + i, 1));
+  CHECK_EQ_INT(tree.time_count, 6); /* those given back were used again */
   pm__tree_free(&tree);
 }
 
