@@ -97,6 +97,7 @@ bool pm__namer_init(struct pm_namer *namer, struct pm_arena *arena, struct pm_sy
 void pm__namer_free(struct pm_namer *namer) {
   if (namer->owns_symbolizer) pm__symbolizer_free(namer->symbolizer);
   free(namer->by_name);
+  free(namer->by_key);
   free(namer->by_code);
   free(namer->seen);
   free(namer->object_index);
@@ -245,7 +246,7 @@ static const char *symbol_of(struct pm_namer *namer, const struct pm_object *obj
   return pm__text_format(namer->arena, "0x%llx", (unsigned long long)rva);
 }
 
-static uint32_t name_native(struct pm_namer *namer, struct pm_frame_key key) {
+static uint32_t make_native(struct pm_namer *namer, struct pm_frame_key key) {
   const struct pm_object *object = key.id < namer->seen_count ? namer->seen[key.id] : NULL;
   if (object == NULL) return name_pseudo(namer, "[jit]", "native");
   const char *path = pm__text_clean(namer->arena, object->path);
@@ -266,6 +267,40 @@ static uint32_t name_native(struct pm_namer *namer, struct pm_frame_key key) {
                     .calls_exact = true,
                     .runtime = object->id == namer->interpreter || pm__namer_is_c_library(base),
                 });
+}
+
+static struct pm_named_key *find_key(struct pm_namer *namer, struct pm_frame_key key) {
+  uint64_t hash = (key.value ^ (uint64_t)key.id << 48) * 0x9E3779B97F4A7C15u;
+  uint32_t mask = namer->key_slots - 1;
+  for (uint32_t i = (uint32_t)(hash >> 32) & mask;; i = (i + 1) & mask) {
+    struct pm_named_key *slot = &namer->by_key[i];
+    if (slot->frame == NONE || pm__frame_key_equal(slot->key, key)) return slot;
+  }
+}
+
+static bool grow_keys(struct pm_namer *namer) {
+  struct pm_named_key *old = namer->by_key;
+  uint32_t old_slots = namer->key_slots, slots = old_slots == 0 ? FIRST_SLOTS : old_slots * 2;
+  struct pm_named_key *bigger = malloc(sizeof *bigger * slots);
+  if (bigger == NULL) return false;
+  for (uint32_t i = 0; i < slots; i++) bigger[i].frame = NONE;
+  namer->by_key = bigger;
+  namer->key_slots = slots;
+  for (uint32_t i = 0; i < old_slots; i++) {
+    if (old[i].frame != NONE) *find_key(namer, old[i].key) = old[i];
+  }
+  free(old);
+  return true;
+}
+
+/* A function stands in many nodes, and its name is work to make. */
+static uint32_t name_native(struct pm_namer *namer, struct pm_frame_key key) {
+  if (namer->key_count * 2 >= namer->key_slots && !grow_keys(namer)) return NONE;
+  struct pm_named_key *slot = find_key(namer, key);
+  if (slot->frame != NONE) return slot->frame;
+  *slot = (struct pm_named_key){.key = key, .frame = make_native(namer, key)};
+  namer->key_count += slot->frame != NONE;
+  return slot->frame;
 }
 
 uint32_t pm__namer_frame(struct pm_namer *namer, struct pm_frame_key key) {

@@ -9,6 +9,12 @@
 #include "symbol/symbol.h"
 #include "unwind/unwind.h"
 
+/* A native key and its frame; UINT32_MAX: a free slot. */
+struct pm_named_key {
+  struct pm_frame_key key;
+  uint32_t frame;
+};
+
 /* Names are kept in a symbolizer, a shared one or the namer's own. */
 struct pm_namer {
   struct pm_arena *arena; /* the view's: all strings live there */
@@ -19,6 +25,8 @@ struct pm_namer {
   uint32_t frame_count, frame_room;
   uint32_t *by_name; /* open addressing: frame index, or UINT32_MAX */
   uint32_t slot_count;
+  struct pm_named_key *by_key; /* open addressing: native keys met so far */
+  uint32_t key_count, key_slots;
   uint32_t *by_code; /* code id -> frame index, or UINT32_MAX */
   uint32_t code_count;
   struct pm_view_object *objects;
