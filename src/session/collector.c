@@ -240,7 +240,7 @@ struct pm_profile_events pm__collector_events(void) {
 bool pm__collector_wait_armed(uint32_t timeout_ms) {
   uint64_t deadline = pm__clock_monotonic() + timeout_ms * (uint64_t)1000000;
   pthread_mutex_lock(&collector.lock);
-  while (!collector.armed && pm__clock_monotonic() < deadline) wait_a_round();
+  while (!collector.armed && pm__clock_monotonic() < deadline) wait_until(deadline);
   bool armed = collector.armed;
   pthread_mutex_unlock(&collector.lock);
   return armed;

@@ -20,10 +20,10 @@
 
 /*
  * How long a start waits for the first sample to be possible. Most processes are
- * ready sooner, so nothing of them goes unseen; tables for very large ones are
- * built while they run.
+ * ready sooner, so nothing of them goes unseen; tables for large ones are built
+ * while they run, and for those a start does not wait at all.
  */
-enum { START_WAIT_MS = 20 };
+enum { START_WAIT_MS = 5 };
 
 enum session_state { IDLE, RUNNING, STOPPED };
 
@@ -211,6 +211,11 @@ static int start_later(const struct settings *settings) {
   return pm__collector_start(&session.profile, &begin);
 }
 
+static void wait_if_soon_armed(void) {
+  bool soon = pm__unwind_left_ns() <= START_WAIT_MS * (uint64_t)1000000;
+  if (soon) pm__collector_wait_armed(START_WAIT_MS);
+}
+
 static int start_session(const struct settings *settings) {
   const struct pm_sampler_options options = {.rate_hz = settings->rate_hz,
                                              .python_threads = settings->max_threads};
@@ -227,7 +232,7 @@ static int start_session(const struct settings *settings) {
   }
   session.state = RUNNING;
   pm__governor_begin(donors ? settings->budget : 0, settings->rate_hz);
-  if (settings->delay_ms == 0) pm__collector_wait_armed(START_WAIT_MS);
+  if (settings->delay_ms == 0) wait_if_soon_armed();
   return PYROMETER_OK;
 }
 

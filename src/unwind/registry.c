@@ -153,9 +153,10 @@ static bool copied_from(const struct pm_loaded *loaded, const struct pm_load_cou
          pm__image_fingerprint(&loaded->image) == loaded->fingerprint;
 }
 
-bool pm__registry_build(struct pm_loaded *loaded) {
+bool pm__registry_compile(const struct pm_loaded *loaded, struct pm_compiled **compiled) {
   struct pm_eh_frame eh_frame;
   struct pm_load_counts before;
+  *compiled = NULL;
   pm__image_counts(&before);
   if (!pm__image_present(&loaded->image)) return false;
   bool copied = pm__ehframe_copy(&loaded->image, &eh_frame);
@@ -163,10 +164,13 @@ bool pm__registry_build(struct pm_loaded *loaded) {
     pm__ehframe_free(&eh_frame);
     return false;
   }
-  loaded->pending = false;
   if (!copied) return true; /* no CFI: known text, no table */
-  loaded->compiled = pm__ehframe_compile(&eh_frame, loaded->image.text_lo, loaded->image.text_hi);
+  *compiled = pm__ehframe_compile(&eh_frame, loaded->image.text_lo, loaded->image.text_hi);
   pm__ehframe_free(&eh_frame);
-  loaded->pending = !loaded->compiled;
-  return !loaded->pending;
+  return *compiled != NULL;
+}
+
+void pm__registry_settle(struct pm_loaded *loaded, struct pm_compiled *compiled) {
+  loaded->compiled = compiled;
+  loaded->pending = false;
 }

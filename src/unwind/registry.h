@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every object seen in the session, loaded or gone. Under unwind.c's lock. */
+/*
+ * Every object seen in the session, loaded or gone. Changed under unwind.c's lock, by one
+ * builder at a time; so the builder may read without it.
+ */
 #ifndef PM_UNWIND_REGISTRY_H
 #define PM_UNWIND_REGISTRY_H
 
@@ -45,10 +48,13 @@ int pm__registry_update(struct pm_registry *registry, const struct pm_image_list
                         bool unloaded, struct pm_registry_change *change);
 
 /*
- * Builds the table of a pending object. False when it must be tried again:
- * it was unloaded meanwhile, or memory ran out.
+ * Compiles the table of a pending object: the slow part, done without the lock. NULL in
+ * `compiled`: it has no CFI. False when it must be tried again: it was unloaded meanwhile,
+ * or memory ran out.
  */
-bool pm__registry_build(struct pm_loaded *loaded);
+bool pm__registry_compile(const struct pm_loaded *loaded, struct pm_compiled **compiled);
+/* Makes the table the object's, which is pending no more. */
+void pm__registry_settle(struct pm_loaded *loaded, struct pm_compiled *compiled);
 
 /* References of compiled tables; the last one frees. */
 struct pm_compiled *pm__compiled_hold(struct pm_compiled *compiled);

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The way in: keeps registry and snapshot under one lock, answers where a pc lies. */
+/*
+ * The way in: keeps registry and snapshot under one lock, answers where a pc lies.
+ *
+ * Threads of the program ask too, in their callbacks, so the lock is not held while a
+ * table is built. The builder has a lock of its own, always taken first.
+ */
 #include "unwind/unwind.h"
 
 #include <pthread.h>
@@ -8,6 +13,7 @@
 #include "signal/step.h"
 #include "unwind/snapshot.h"
 
+static pthread_mutex_t builder = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
   struct pm_registry registry;
@@ -15,7 +21,7 @@ static struct {
   struct pm_snapshot *newest, *retired;
   bool (*in_use)(const struct pm_tables *tables);
   uint32_t generation; /* never starts anew: a thread's pc cache may outlive a session */
-  uint64_t build_ns;
+  uint64_t build_ns, built_bytes; /* built_bytes: of the headers, which have 8 for a function */
   bool running;
   bool dirty; /* the registry is ahead of the newest snapshot */
 } state;
@@ -40,55 +46,54 @@ static bool covers(const struct pm_loaded *loaded, const uintptr_t *wanted, size
   return false;
 }
 
+static bool build_one(struct pm_loaded *loaded) {
+  struct pm_compiled *compiled;
+  if (!pm__registry_compile(loaded, &compiled)) return false;
+  pthread_mutex_lock(&lock);
+  pm__registry_settle(loaded, compiled);
+  state.built_bytes += loaded->image.header_size;
+  state.dirty = true;
+  pthread_mutex_unlock(&lock);
+  return true;
+}
+
 /* Builds what is pending; with `wanted`, only objects that cover one of its addresses. */
-static bool build(const uintptr_t *wanted, size_t count) {
+static void build(const uintptr_t *wanted, size_t count) {
   uint64_t start = pm__clock_monotonic();
   bool any = false;
   for (struct pm_loaded *loaded = state.registry.first; loaded; loaded = loaded->next) {
     if (!loaded->pending || (wanted && !covers(loaded, wanted, count))) continue;
-    if (pm__registry_build(loaded)) any = true;
+    if (build_one(loaded)) any = true;
   }
-  if (any) state.build_ns += pm__clock_monotonic() - start;
-  return any;
+  if (!any) return;
+  pthread_mutex_lock(&lock);
+  state.build_ns += pm__clock_monotonic() - start;
+  pthread_mutex_unlock(&lock);
 }
 
 /* Scans when the loader's counts say that something changed, or when they say nothing. */
-static bool scan(int *error) {
+static int scan(void) {
   struct pm_load_counts now;
   struct pm_registry_change change;
   struct pm_image_list list;
-  *error = 0;
   if (pm__image_counts(&now) && now.adds == state.counts.adds && now.subs == state.counts.subs)
-    return false;
-  if (pm__image_scan(&list)) {
-    *error = -1;
-    return false;
-  }
+    return 0;
+  if (pm__image_scan(&list)) return -1;
   bool unloaded = list.counts.subs != state.counts.subs || !list.counts.adds;
-  *error = pm__registry_update(&state.registry, &list, unloaded, &change);
-  if (!*error) state.counts = list.counts;
+  int error = pm__registry_update(&state.registry, &list, unloaded, &change);
+  if (!error) state.counts = list.counts;
   pm__image_list_free(&list);
   if (change.gone) state.generation++;
-  return change.came || change.gone;
+  if (change.came || change.gone) state.dirty = true;
+  return error;
 }
 
 static void begin(void) {
   pm__registry_begin(&state.registry);
   state.counts = (struct pm_load_counts){0, 0};
-  state.build_ns = 0;
+  state.build_ns = state.built_bytes = 0;
   state.dirty = true;
   state.generation++;
-}
-
-static int start(const uintptr_t *first, size_t first_count) {
-  uintptr_t own = (uintptr_t)&pm__unwind_here; /* pm__unwind_here walks through this object */
-  int error;
-  if (scan(&error)) state.dirty = true;
-  if (build(&own, 1)) state.dirty = true;
-  if (first_count && build(first, first_count)) state.dirty = true;
-  if (error || (state.dirty && !publish())) return PYROMETER_E_MEMORY;
-  state.dirty = false;
-  return PYROMETER_OK;
 }
 
 static void free_retired(void) {
@@ -108,30 +113,57 @@ static void stop(void) {
   state.running = false;
 }
 
-int pm__unwind_start(const uintptr_t *first, size_t first_count) {
+static int begin_session(void) {
   pthread_mutex_lock(&lock);
   if (!state.running) begin();
   state.running = true;
-  int error = start(first, first_count);
-  free_retired(); /* no handler runs between sessions */
-  if (!error) pm__registry_forget_gone(&state.registry); /* nor does a profile name them */
-  if (error) stop();
+  int error = scan();
   pthread_mutex_unlock(&lock);
   return error;
 }
 
+static int end_start(int error) {
+  pthread_mutex_lock(&lock);
+  if (!error && state.dirty && !publish()) error = -1;
+  if (!error) state.dirty = false;
+  free_retired(); /* no handler runs between sessions */
+  if (!error) pm__registry_forget_gone(&state.registry); /* nor does a profile name them */
+  if (error) stop();
+  pthread_mutex_unlock(&lock);
+  return error ? PYROMETER_E_MEMORY : PYROMETER_OK;
+}
+
+int pm__unwind_start(const uintptr_t *first, size_t first_count) {
+  uintptr_t own = (uintptr_t)&pm__unwind_here; /* pm__unwind_here walks through this object */
+  pthread_mutex_lock(&builder);
+  int error = begin_session();
+  build(&own, 1);
+  if (first_count) build(first, first_count);
+  error = end_start(error);
+  pthread_mutex_unlock(&builder);
+  return error;
+}
+
+static bool publish_changes(void) {
+  pthread_mutex_lock(&lock);
+  bool published = state.dirty && publish();
+  if (published) state.dirty = false;
+  else pm__snapshot_free_unused(&state.retired, state.in_use);
+  pthread_mutex_unlock(&lock);
+  return published;
+}
+
 bool pm__unwind_refresh(void) {
   bool published = false;
-  int error;
-  pthread_mutex_lock(&lock);
+  pthread_mutex_lock(&builder);
   if (state.running) {
-    if (scan(&error)) state.dirty = true;
-    if (build(NULL, 0)) state.dirty = true;
-    if (state.dirty) published = publish();
-    if (published) state.dirty = false;
-    else pm__snapshot_free_unused(&state.retired, state.in_use);
+    pthread_mutex_lock(&lock);
+    (void)scan(); /* what was taken up before memory ran out holds */
+    pthread_mutex_unlock(&lock);
+    build(NULL, 0);
+    published = publish_changes();
   }
-  pthread_mutex_unlock(&lock);
+  pthread_mutex_unlock(&builder);
   return published;
 }
 
@@ -205,6 +237,16 @@ struct pm_unwind_statistics pm__unwind_statistics(void) {
   return sum;
 }
 
+uint64_t pm__unwind_left_ns(void) {
+  uint64_t left = 0;
+  pthread_mutex_lock(&lock);
+  for (struct pm_loaded *loaded = state.registry.first; loaded; loaded = loaded->next)
+    if (loaded->pending) left += loaded->image.header_size;
+  if (state.built_bytes) left = left * state.build_ns / state.built_bytes;
+  pthread_mutex_unlock(&lock);
+  return left;
+}
+
 void pm__unwind_set_in_use(bool (*in_use)(const struct pm_tables *tables)) {
   pthread_mutex_lock(&lock);
   state.in_use = in_use;
@@ -212,12 +254,15 @@ void pm__unwind_set_in_use(bool (*in_use)(const struct pm_tables *tables)) {
 }
 
 void pm__unwind_stop(void) {
+  pthread_mutex_lock(&builder);
   pthread_mutex_lock(&lock);
   stop();
   pthread_mutex_unlock(&lock);
+  pthread_mutex_unlock(&builder);
 }
 
 void pm__unwind_forked(void) {
+  pthread_mutex_init(&builder, NULL);
   pthread_mutex_init(&lock, NULL);
   (void)pm__tables_publish(NULL);
   state.newest = state.retired = NULL;

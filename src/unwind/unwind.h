@@ -2,9 +2,9 @@
 /*
  * unwind: from loaded objects to the tables a handler can walk with.
  * Called by: session (collector thread, and once at start). Never from a handler.
- * Locks: one mutex of its own around build and publish; never held while the
- * loader's lock is held except inside dl_iterate_phdr's callback, which copies
- * addresses only.
+ * Locks: two mutexes of its own, one of whoever builds, one around what others read;
+ * neither is held while the loader's lock is held except inside dl_iterate_phdr's
+ * callback, which copies addresses only. None who looks up waits for a table to be built.
  */
 #ifndef PM_UNWIND_UNWIND_H
 #define PM_UNWIND_UNWIND_H
@@ -43,6 +43,9 @@ int pm__unwind_start(const uintptr_t *first, size_t first_count);
 
 /* Notes objects that came or went and publishes new tables; cheap when nothing did. True if it published. */
 bool pm__unwind_refresh(void);
+
+/* About how long that will be for what is known and not built yet, in ns, as the rest took. */
+uint64_t pm__unwind_left_ns(void);
 
 /* Looks an address up in the newest tables. For a return address pass pc - 1. */
 struct pm_location pm__unwind_locate(uintptr_t pc);
