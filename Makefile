@@ -18,7 +18,7 @@ PACKAGE := pyproject.toml hatch_build.py README.md LICENSE $(wildcard licenses/*
 C_FILES = $(wildcard include/*.h src/*/*.[ch] tests/c/*.[ch] tests/gates/*.[ch] bench/*.[ch] bench/*/*.[ch])
 PYTHON_FILES = python hatch_build.py tests examples $(wildcard bench)
 
-.PHONY: help demo test test-long interpreters sanitize tsan oracle bench lint format build gate wheel install venv system \
+.PHONY: help demo test test-long interpreters sanitize tsan oracle bench bench-quick lint format build gate wheel install venv system \
   clean FORCE
 
 help:
@@ -29,7 +29,8 @@ help:
 	@echo 'make sanitize  the C tests under ASan and UBSan'
 	@echo 'make tsan      those with threads under TSan'
 	@echo 'make oracle    10 million events, the shadow stack compared with the frames (PYROMETER_ORACLE_EVENTS)'
-	@echo 'make bench     what a sample costs in the handler'
+	@echo 'make bench     all that is measured: a sample in the handler, stacks, and the cost beside the peers'
+	@echo 'make bench-quick  the cost beside the floor and cProfile, under 3 minutes; fails on gross regressions'
 	@echo 'make lint      formatting, types and warnings (make format: apply the formatting)'
 	@echo 'make wheel     build/wheel/pyrometer-*.whl'
 	@echo 'make clean     remove all that was built, and .venv'
@@ -72,6 +73,10 @@ oracle: wheel
 bench: wheel
 	PYTHON=$(BIN)/python bench/handler/run.sh build/bench
 	bench/chains/run.sh 10
+	bench/cost/run.sh
+
+bench-quick: wheel
+	bench/cost/run.sh quick
 
 lint: venv
 	ruff check $(PYTHON_FILES)

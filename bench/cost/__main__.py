@@ -46,7 +46,7 @@ def main() -> int:
     for topic in options.topics or TOPICS:
         names = options.python or list({**TOPICS, **ALONE}[topic])
         pythons = interpreters.find(names)
-        interpreters.set_up(pythons)
+        interpreters.set_up(pythons, with_peers=topic not in ALONE)
         print(f"\n{topic}: {machine()}", flush=True)
         status |= importlib.import_module(topic).main(pythons)
     return status

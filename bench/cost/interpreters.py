@@ -1,23 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The interpreters that are measured, each with a folder of what it needs: build/bench/cost/NAME.
+"""The interpreters that are measured, each with what it needs in build/bench/cost/NAME/PACKAGE.
 
-The folder is for PYTHONPATH, filled by the pip that runs us: an interpreter that lives in a
+The folders are for PYTHONPATH, filled by the pip that runs us: an interpreter that lives in a
 root of its own need not have a network (see scripts/interpreters).
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 BUILD = ROOT / "build/bench/cost"
 CACHE = Path(os.environ.get("PYROMETER_CACHE") or Path.home() / ".cache/pyrometer")
-FOUND = ("3.12", "3.13")
+WHEEL = "pyrometer"
 BROUGHT = ("3.13t", "3.14", "3.15")
 
 
@@ -25,10 +26,9 @@ BROUGHT = ("3.13t", "3.14", "3.15")
 class Interpreter:
     name: str
     path: Path
-    missing: dict[str, str] = field(default_factory=dict)  # package: why it is not there
 
     @property
-    def packages(self) -> Path:
+    def folder(self) -> Path:
         return BUILD / self.name
 
     def command(self, *arguments: object) -> list[str]:
@@ -36,7 +36,7 @@ class Interpreter:
 
     def environment(self) -> dict[str, str]:
         ours = {
-            "PYTHONPATH": str(self.packages),
+            "PYTHONPATH": ":".join(map(str, sorted(self.folder.glob("*/")))),
             "PYTHONHASHSEED": "0",
             "PYTHONDONTWRITEBYTECODE": "",
             "PYROMETER_BENCH_FLOOR": str(BUILD / "floor.so"),
@@ -66,11 +66,13 @@ def _find(name: str) -> Path | None:
     return Path(done.stdout.strip()) if done.returncode == 0 else None
 
 
-def set_up(interpreters: list[Interpreter]) -> None:
+def set_up(interpreters: list[Interpreter], *, with_peers: bool) -> None:
     _build_floor()
     for python in interpreters:
-        _install(python, "wheel", "--no-index", *map(str, (ROOT / "build/wheel").glob("*.whl")))
-        for release in _releases("requirements.txt") + _releases("peers.txt"):
+        shutil.rmtree(python.folder / WHEEL, ignore_errors=True)
+        _install(python, WHEEL, "--no-index", *map(str, (ROOT / "build/wheel").glob("*.whl")))
+        peers = _releases("peers.txt") if with_peers else []
+        for release in [*_releases("requirements.txt"), *peers]:
             _provide(python, release)
 
 
@@ -79,7 +81,16 @@ def _build_floor() -> None:
     sources = [
         ROOT / "src" / name for name in ("python/api.c", "python/callable.c", "base/loader.c")
     ]
-    flags = ["-std=c11", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra", "-fPIC", "-shared", "-fvisibility=hidden"]
+    flags = [
+        "-std=c11",
+        "-D_GNU_SOURCE",
+        "-O2",
+        "-Wall",
+        "-Wextra",
+        "-fPIC",
+        "-shared",
+        "-fvisibility=hidden",
+    ]
     command = ["cc", *flags, f"-I{ROOT / 'src'}", HERE / "floor.c", *sources, "-ldl", "-lpthread"]
     subprocess.run([*command, "-o", BUILD / "floor.so"], check=True)
 
@@ -91,12 +102,12 @@ def _releases(name: str) -> list[str]:
 
 def _provide(python: Interpreter, release: str) -> None:
     """Installs a package unless that is done, or was tried."""
-    mark = python.packages / "tried" / release
+    mark = python.folder / f"{release}.tried"
     if not mark.exists():
-        mark.parent.mkdir(parents=True, exist_ok=True)
+        python.folder.mkdir(parents=True, exist_ok=True)
         mark.write_text(_install(python, release, release))
     if missing := mark.read_text():
-        python.missing[release.partition("==")[0]] = missing
+        print(missing)
 
 
 def _install(python: Interpreter, name: str, *packages: str) -> str:
@@ -104,9 +115,10 @@ def _install(python: Interpreter, name: str, *packages: str) -> str:
     number = python.name.removesuffix("t")
     abis = ["cp" + python.name.replace(".", ""), "abi3", "none"]
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    command += ["--target", str(python.packages), "--upgrade", "--only-binary", ":all:"]
+    command += ["--target", str(python.folder / name), "--only-binary", ":all:"]
     command += ["--python-version", number, *(part for abi in abis for part in ("--abi", abi))]
-    done = subprocess.run([*command, *packages], capture_output=True, text=True, check=False)
+    command += packages
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode == 0:
         return ""
     if "No matching distribution" in done.stderr:

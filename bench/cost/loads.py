@@ -13,6 +13,7 @@ import asyncio
 import sys
 import textwrap
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -211,6 +212,30 @@ def threads(count: int) -> Load:
     return lambda: _in_threads([lambda: [_fib(12) for _ in range(rounds)]] * count)
 
 
+def idle(count: int) -> Load:
+    """One busy thread, this one, and so many that wait."""
+    end = threading.Event()
+    for _ in range(count):
+        threading.Thread(target=end.wait, daemon=True).start()
+    return lambda: _fib(25)
+
+
+SHORT = 0.002  # seconds of CPU
+
+
+def short(count: int) -> Load:
+    """So many threads of 2 ms, one after another."""
+    start = time.thread_time()
+    _loop(1_000_000)
+    rounds = round(1_000_000 * SHORT / (time.thread_time() - start))
+
+    def run() -> None:
+        for _ in range(count):
+            _in_threads([lambda: _loop(rounds)])
+
+    return run
+
+
 def parallel(count: int) -> Load:
     """Each thread does the whole of it: twice the work in two threads. Nothing is shared."""
     return lambda: _in_threads([lambda: _fib(30)] * count)
@@ -245,6 +270,8 @@ PREPARE: dict[str, Callable[..., Load]] = {
     "python_depth": python_depth,
     "native_depth": native_depth,
     "threads": threads,
+    "idle": idle,
+    "short": short,
     "parallel": parallel,
     "parallel_mix": parallel_mix,
 }

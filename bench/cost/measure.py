@@ -88,7 +88,10 @@ def settle_seconds(subject: str) -> float:
 class Comparison:
     """One load, all subjects in turn."""
 
-    def __init__(self, python: Interpreter, load: str, subjects: list[str]) -> None:
+    def __init__(
+        self, python: Interpreter, load: str, subjects: list[str], far: float = FAR
+    ) -> None:
+        self._far = far
         self.best = {subject: Best() for subject in subjects}
         self._main = Worker(python, load)
         self._workers: dict[str, Worker] = {}
@@ -121,7 +124,7 @@ class Comparison:
                 best.skipped = str(error)
 
     def _is_far(self, best: Best) -> bool:
-        return best.own > 0 or best.cpu > FAR * self.best[UNARMED].cpu
+        return best.own > 0 or best.cpu > self._far * self.best[UNARMED].cpu
 
     def end(self) -> None:
         for worker in {self._main, *self._workers.values()}:

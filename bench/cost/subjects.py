@@ -74,7 +74,7 @@ class Pyrometer(Subject):
         }
 
 
-def _floor_callable() -> object:
+def _floor_callable() -> Any:
     path = os.environ.get(FLOOR_LIBRARY)
     if not path:
         raise SkippedError(f"{FLOOR_LIBRARY} does not name the floor's library")
