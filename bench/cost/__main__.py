@@ -18,6 +18,7 @@ import interpreters
 # The topics, and the interpreters that each is measured on unless told otherwise.
 TOPICS = {
     "overhead": ("3.12", "3.13", "3.15"),
+    "budget": ("3.12", "3.13"),
     "accuracy": ("3.13", "3.15"),
     "scaling": ("3.13t",),
     "threads": ("3.12", "3.13"),

@@ -81,18 +81,10 @@ def _build_floor() -> None:
     sources = [
         ROOT / "src" / name for name in ("python/api.c", "python/callable.c", "base/loader.c")
     ]
-    flags = [
-        "-std=c11",
-        "-D_GNU_SOURCE",
-        "-O2",
-        "-Wall",
-        "-Wextra",
-        "-fPIC",
-        "-shared",
-        "-fvisibility=hidden",
-    ]
-    command = ["cc", *flags, f"-I{ROOT / 'src'}", HERE / "floor.c", *sources, "-ldl", "-lpthread"]
-    subprocess.run([*command, "-o", BUILD / "floor.so"], check=True)
+    flags = ["-std=c11", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra", "-fPIC", "-fvisibility=hidden"]
+    command = ["cc", *flags, "-shared", f"-I{ROOT / 'src'}", str(HERE / "floor.c")]
+    command += [*map(str, sources), "-ldl", "-lpthread", "-o", str(BUILD / "floor.so")]
+    subprocess.run(command, check=True)
 
 
 def _releases(name: str) -> list[str]:

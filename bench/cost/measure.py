@@ -82,7 +82,7 @@ class Best:
 
 def settle_seconds(subject: str) -> float:
     """A budget is held by looking at what it costs for a while."""
-    return 3.0 if "budget" in subject else 0.0
+    return 2.0 if "budget" in subject else 0.0
 
 
 class Comparison:
@@ -108,7 +108,7 @@ class Comparison:
         except WorkerError as error:
             self.best["scalene"].skipped = str(error)
 
-    def round(self, number: int, repeats: int) -> None:
+    def round(self, number: int, repeats: int, windows: int = 1) -> None:
         for subject, best in self.best.items():
             if best.skipped or (number >= 2 and self._is_far(best)):
                 continue
@@ -116,6 +116,7 @@ class Comparison:
                 "subject": subject,
                 "times": self._main.times,
                 "repeats": repeats,
+                "windows": windows,
                 "settle": settle_seconds(subject),
             }
             try:
@@ -136,12 +137,17 @@ class Comparison:
 
 
 def compare(
-    python: Interpreter, load: str, subjects: list[str], rounds: int, repeats: int = 2
+    python: Interpreter,
+    load: str,
+    subjects: list[str],
+    rounds: int,
+    repeats: int = 2,
+    windows: int = 1,
 ) -> Comparison:
     comparison = Comparison(python, load, [UNARMED, *subjects])
     try:
         for number in range(rounds):
-            comparison.round(number, repeats)
+            comparison.round(number, repeats, windows)
     finally:
         comparison.end()
     return comparison

@@ -12,7 +12,7 @@ from measure import UNARMED, Comparison, compare
 
 OURS = "pyrometer"
 FLOOR = "floor"
-INSIDE = [OURS, "pyrometer budget=3", FLOOR, "cProfile", "yappi", "pyinstrument", "scalene"]
+INSIDE = [OURS, FLOOR, "cProfile", "yappi", "pyinstrument", "scalene"]
 OUTSIDE = ["py-spy", "py-spy --native", "profiling.sampling"]
 ROUNDS = 5
 
