@@ -15,7 +15,8 @@ from interpreters import HERE, Interpreter
 
 UNARMED = "unarmed"
 SCALENE = ("-m", "scalene", "run", "--cpu-only", "--profile-all")
-FAR = 1.25  # a subject beyond this ratio is not measured more than twice: minima settle early
+CLOSE = ("unarmed", "pyrometer", "floor")  # measured in each round, as small differences count
+FAR = 1.25  # another one beyond this ratio, or from outside, is measured in two rounds
 
 
 class WorkerError(Exception):
@@ -88,10 +89,7 @@ def settle_seconds(subject: str) -> float:
 class Comparison:
     """One load, all subjects in turn."""
 
-    def __init__(
-        self, python: Interpreter, load: str, subjects: list[str], far: float = FAR
-    ) -> None:
-        self._far = far
+    def __init__(self, python: Interpreter, load: str, subjects: list[str]) -> None:
         self.best = {subject: Best() for subject in subjects}
         self._main = Worker(python, load)
         self._workers: dict[str, Worker] = {}
@@ -110,7 +108,7 @@ class Comparison:
 
     def round(self, number: int, repeats: int, windows: int = 1) -> None:
         for subject, best in self.best.items():
-            if best.skipped or (number >= 2 and self._is_far(best)):
+            if best.skipped or (number >= 2 and self._is_far(subject)):
                 continue
             order = {
                 "subject": subject,
@@ -124,8 +122,11 @@ class Comparison:
             except (WorkerError, BrokenPipeError) as error:
                 best.skipped = str(error)
 
-    def _is_far(self, best: Best) -> bool:
-        return best.own > 0 or best.cpu > self._far * self.best[UNARMED].cpu
+    def _is_far(self, subject: str) -> bool:
+        best = self.best[subject]
+        return subject.split()[0] not in CLOSE and (
+            best.own > 0 or best.cpu > FAR * self.best[UNARMED].cpu
+        )
 
     def end(self) -> None:
         for worker in {self._main, *self._workers.values()}:

@@ -7,8 +7,6 @@ one thread over that of two. Meant for a machine with two idle cores.
 
 from __future__ import annotations
 
-import math
-
 import table
 from interpreters import Interpreter
 from measure import UNARMED, Comparison
@@ -21,7 +19,7 @@ ROUNDS = 8
 def measure(python: Interpreter, load: str, rounds: int = ROUNDS) -> tuple[Comparison, Comparison]:
     """One thread and two, in turn."""
     subjects = [UNARMED, *SUBJECTS]
-    one, two = (Comparison(python, f"{load}:{n}", subjects, far=math.inf) for n in (1, 2))
+    one, two = (Comparison(python, f"{load}:{n}", subjects) for n in (1, 2))
     for number in range(rounds):
         for comparison in (one, two):
             comparison.round(number, repeats=2)
