@@ -46,6 +46,7 @@ static struct {
   struct link heads[LIKENESSES][BUCKETS];
   uint64_t taken;
   uint32_t burst;
+  uint64_t from; /* in this burst */
 } donors;
 
 bool pm__donors_begin(void) {
@@ -74,7 +75,10 @@ uint64_t pm__donors_pool(const char *name) {
 
 bool pm__donors_are_on(void) { return donors.all != NULL; }
 
-void pm__donors_next_burst(void) { donors.burst++; }
+void pm__donors_next_burst(uint64_t from) {
+  donors.burst++;
+  donors.from = from;
+}
 
 static uint64_t key_of(uint64_t hash, uint64_t owner, enum likeness likeness) {
   uint64_t key = (hash ^ (owner + 1) * UINT64_C(0x9E3779B97F4A7C15)) + (uint64_t)likeness;
@@ -186,7 +190,7 @@ void pm__donors_take(struct pm_donor_owner owner, struct pm_merged *merged) {
   const struct pm_merge_output *stack = &merged->stack;
   if (donors.all == NULL || stack->own || !stack->interpreted) return;
   if (stack->python > 0) {
-    keep(owner, merged);
+    if (owner.time >= donors.from) keep(owner, merged);
   } else if (!pm__python_had_subinterpreters()) {
     struct donor *donor = find(owner, merged);
     if (donor != NULL) complete(merged, donor);

@@ -19,8 +19,9 @@ enum {
   PM_DONOR_BURSTS = 8,      /* how many times events came on since makes one old */
 };
 
-/* Whose sample it is. */
+/* Whose sample it is, and when it was taken. */
 struct pm_donor_owner {
+  uint64_t time;
   int32_t tid;
   uint64_t pool;
 };
@@ -32,8 +33,11 @@ bool pm__donors_are_on(void);
 /* Switches them on (or off: they are forgotten). False: memory is short. */
 bool pm__donors_begin(void);
 void pm__donors_end(void);
-/* Events have come on again. */
-void pm__donors_next_burst(void);
+/*
+ * Events have come on again; donors are samples from `from` on (CLOCK_MONOTONIC, ns). Before that
+ * the interpreter instruments what it runs, and functions that do little look busy.
+ */
+void pm__donors_next_burst(uint64_t from);
 
 /*
  * Keeps a sample that has Python frames; gives one that has none those of a donor. Does nothing

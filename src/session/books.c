@@ -51,10 +51,11 @@ static void book_record(struct pm_sampled *sampled, uint32_t book, const struct 
 }
 
 /* A sample that was taken while events were off. */
-static void complete(struct pm_sampled *sampled, struct pm_merged *merged) {
+static void complete(struct pm_sampled *sampled, uint64_t time, struct pm_merged *merged) {
   char name[PM_THREAD_NAME_BYTES];
   pm__sampler_copy_name(sampled, name);
-  pm__donors_take((struct pm_donor_owner){.tid = atomic_load(&sampled->thread.tid),
+  pm__donors_take((struct pm_donor_owner){.time = time,
+                                          .tid = atomic_load(&sampled->thread.tid),
                                           .pool = pm__donors_pool(name)},
                   merged);
 }
@@ -65,7 +66,7 @@ static void drain_thread(void *context, struct pm_sampled *sampled) {
   struct pm_merged merged;
   while ((record = pm__ring_peek(&sampled->thread.ring)) != NULL) {
     pm__profile_merge(record, &merged);
-    if (pm__donors_are_on() && merged.stack.interpreted) complete(sampled, &merged);
+    if (pm__donors_are_on() && merged.stack.interpreted) complete(sampled, record->time, &merged);
     for (uint32_t book = 0; book < PM_BOOKS; book++) {
       if (books[book] != NULL) book_record(sampled, book, record, &merged);
     }

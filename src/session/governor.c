@@ -170,10 +170,10 @@ static void add_costs(double switched) {
 }
 
 /* What is seen while events are on stands for all the rest too: it is looked at closely. */
-static bool begin_burst(const struct plan *plan) {
+static bool begin_burst(const struct plan *plan, double instrument) {
   if (!switch_to(true)) return false;
   pm__collector_lock();
-  pm__donors_next_burst();
+  pm__donors_next_burst(pm__clock_monotonic() + (uint64_t)instrument);
   pm__collector_unlock();
   if (plan->rate_hz < PM_RATE_MAX) pm__sampler_pace(PM_RATE_MAX);
   return true;
@@ -191,8 +191,9 @@ static bool rest(struct plan *plan, uint64_t codes) {
   double pause = plan->cycle - plan->on;
   pause *= 0.5 + (double)(pm__clock_monotonic() / 1000 % 1024) / 1024.0;
   if (!wait_cpu(plan->generation, pause)) return false;
-  if (!begin_burst(plan)) return false;
-  double switched = 2.0 * (double)codes * code_ns;
+  double instrument = (double)codes * code_ns;
+  if (!begin_burst(plan, instrument)) return false;
+  double switched = 2.0 * instrument;
   double cost = switched + (double)(pm__clock_thread_self() - begin);
   if (plan->switch_cost == 0) plan->switch_cost = cost;
   learn(&plan->switch_cost, cost);
