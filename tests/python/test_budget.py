@@ -13,7 +13,7 @@ import collapsed
 import pytest
 import rows
 from conftest import Python
-from test_report import armed, write
+from service import armed, write
 
 PROGRAMS = Path(__file__).with_name("programs")
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import rows
 from conftest import Python
-from test_report import write
+from service import write
 
 NATIVE = """
 #include <stdio.h>

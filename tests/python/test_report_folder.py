@@ -12,7 +12,7 @@ import pytest
 import rows
 import sparkcheck
 from conftest import Python
-from test_report import armed, write
+from service import armed, write
 
 
 def run(

@@ -11,7 +11,7 @@ from typing import Any
 
 import rows
 from conftest import Python
-from test_report import armed, write
+from service import armed, write
 
 # Every record is a line on standard output: level, message, fields.
 TELL = """

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 
 from conftest import ROOT, Python
-from test_report import armed
+from service import armed
 
 PROGRAM = ROOT / "bench/free_threaded/loops.py"
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import rows
 from conftest import Python
-from test_report import armed, write
+from service import armed, write
 
 # Quotes, line breaks of every kind, terminal escapes, bytes that are no UTF-8, a very long name.
 ODD = """

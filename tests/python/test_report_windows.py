@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from conftest import Python
-from test_report import armed, write
+from service import armed, write
 
 # The program's own account: /proc's figure for the process at the end of each interval.
 ACCOUNT = """

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import rows
 from conftest import ROOT, Python
-from test_report import armed, serve, write
+from service import armed, serve, write
 
 PARENT = """
 import json, os, subprocess, sys, time
