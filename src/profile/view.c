@@ -329,6 +329,7 @@ static void fill_view(struct builder *b, json_t *diagnostics) {
       .sampled_ns = profile->sampled_ns,
       .samples = profile->samples,
       .overhead_pct = pm__profile_overhead(profile),
+      .events_share = pm__profile_events_share(profile),
       .frames = out->frames = b->namer.frames,
       .frame_count = b->namer.frame_count,
       .objects = out->objects = b->namer.objects,

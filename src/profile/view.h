@@ -96,6 +96,7 @@ struct pm_view {
   uint64_t sampled_ns;
   uint64_t samples; /* stored */
   double overhead_pct; /* of cpu_ns */
+  double events_share; /* of the CPU, in which calls were counted: 1 unless a budget was short */
 
   const char *python_version; /* "" without Python */
   bool python_free_threaded;

@@ -28,6 +28,10 @@ static void choose_functions(const struct pm_report *report, struct pm_report_ch
   }
   qsort(choice->functions, choice->function_count, sizeof(*choice->functions), by_self);
   if (choice->function_count > report->top) choice->function_count = report->top;
+  for (uint32_t i = 0; i < choice->function_count; i++) {
+    uint64_t error = choice->functions[i]->self_error_ns;
+    if (error > choice->error_ns) choice->error_ns = error;
+  }
 }
 
 static void choose_threads(const struct pm_view *view, struct pm_report_choice *choice) {

@@ -44,6 +44,11 @@ json_t *pm__fields_active(const struct pm_report *report, const struct pm_report
                    "functions_active", (int)choice->active, "seconds", report->view->seconds);
 }
 
+json_t *pm__fields_estimates(const struct pm_view *view, const struct pm_report_choice *choice) {
+  return json_pack("{s:s, s:i, s:f, s:f}", "profile", "estimates", "pid", view->pid, "events_share",
+                   view->events_share, "tottime_error", seconds(choice->error_ns));
+}
+
 json_t *pm__fields_rest(const struct pm_view *view, const struct pm_report_choice *choice) {
   return json_pack("{s:s, s:i, s:i, s:f}", "profile", "threads", "pid", view->pid, "threads",
                    (int)(view->thread_count - choice->threads), "cores",

@@ -13,6 +13,7 @@ json_t *pm__fields_thread(const struct pm_view *view, const struct pm_view_threa
 json_t *pm__fields_function(const struct pm_view *view, const struct pm_view_frame *frame);
 /* Rows that only the text format has: in JSON the process's row says it. */
 json_t *pm__fields_active(const struct pm_report *report, const struct pm_report_choice *choice);
+json_t *pm__fields_estimates(const struct pm_view *view, const struct pm_report_choice *choice);
 json_t *pm__fields_rest(const struct pm_view *view, const struct pm_report_choice *choice);
 json_t *pm__fields_remark(const struct pm_view *view);
 

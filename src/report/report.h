@@ -44,6 +44,7 @@ struct pm_report_choice {
   uint32_t active;  /* Python functions that were called or sampled */
   uint32_t threads; /* of view->threads, from the first */
   uint64_t rest_ns; /* CPU of the threads that are not shown */
+  uint64_t error_ns; /* the largest self_error_ns of the functions */
   bool idle;
 };
 /* False when memory is short. Free functions with free(). */

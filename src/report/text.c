@@ -105,19 +105,24 @@ static void put_functions(const struct pm_view *view, const struct pm_report_cho
                           const struct writer *writer) {
   for (uint32_t i = 0; i < choice->function_count; i++) {
     const struct pm_view_frame *frame = choice->functions[i];
-    char name[PM_REPORT_ROW_MAX - 128], calls[32] = "-", error[32] = "";
+    char name[PM_REPORT_ROW_MAX - 128], calls[32] = "-";
     put_name(name, sizeof name, frame);
     if (frame->kind == PM_FRAME_PYTHON) {
       snprintf(calls, sizeof calls, "%s%llu", frame->calls_exact ? "" : "~",
                (unsigned long long)frame->calls);
     }
-    if (frame->self_error_ns > 0) {
-      snprintf(error, sizeof error, " +-%.3fs", seconds(frame->self_error_ns));
-    }
     put_row(writer, writer->fields ? pm__fields_function(view, frame) : NULL,
-            "[profile] tottime=%.3fs cumtime=%.3fs ncalls=%s %s%s", seconds(frame->self_ns),
-            seconds(frame->total_ns), calls, name, error);
+            "[profile] tottime=%.3fs cumtime=%.3fs ncalls=%s %s", seconds(frame->self_ns),
+            seconds(frame->total_ns), calls, name);
   }
+}
+
+static void put_estimates(const struct pm_view *view, const struct pm_report_choice *choice,
+                          const struct writer *writer) {
+  if (choice->error_ns == 0) return;
+  put_row(writer, writer->fields ? pm__fields_estimates(view, choice) : NULL,
+          "[profile] estimates: calls were counted in %.1f%% of the CPU, tottime is within %.3fs",
+          100.0 * view->events_share, seconds(choice->error_ns));
 }
 
 void pm__report_text(const struct pm_report *report, pm_report_sink sink, void *context) {
@@ -130,6 +135,7 @@ void pm__report_text(const struct pm_report *report, pm_report_sink sink, void *
     put_row(&writer, report->fields ? pm__fields_active(report, &choice) : NULL,
             "[profile] %u functions active in the last %.1fs", choice.active,
             report->view->seconds);
+    put_estimates(report->view, &choice, &writer);
     put_functions(report->view, &choice, &writer);
   }
   free(choice.functions);

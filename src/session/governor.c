@@ -12,7 +12,9 @@
 #include "session/collector.h"
 
 enum {
-  LOOK_MS = 50,       /* how long events are on before the first decision, and between others */
+  LOOK_MS = 200,      /* how long events are on before the first decision, and between others */
+  OFF_MS_MAX = 1000,  /* by the clock, so that a service that does little is looked at too */
+  AWAIT_MS = 50,      /* for Python to let us in */
   NAP_MS_MAX = 100,
   END_WAIT_MS = 1000, /* for a thread that waits for a GIL it may never get */
 };
@@ -81,14 +83,14 @@ static bool nap(uint32_t generation, double ns) {
   return same;
 }
 
-/* Waits until the process has used so much CPU. It is looked at less often when it idles. */
-static bool wait_cpu(uint32_t generation, double ns) {
-  uint64_t begin = pm__clock_process();
+/* Waits until the process has used so much CPU, or the clock has gone on by `most` ms. */
+static bool wait_cpu(uint32_t generation, double ns, uint32_t most) {
+  uint64_t begin = pm__clock_process(), end = pm__clock_monotonic() + most * UINT64_C(1000000);
   double pace = 1.0; /* CPU by wall clock, as last seen */
   for (;;) {
     uint64_t now = pm__clock_process(), wall = pm__clock_monotonic();
     double left = ns - (double)(now - begin);
-    if (left <= 0) return true;
+    if (left <= 0 || wall >= end) return true;
     double pause = left / (pace < 0.05 ? 0.05 : pace);
     if (pause > NAP_MS_MAX * ms) pause = NAP_MS_MAX * ms;
     if (pause < ms) pause = ms;
@@ -112,7 +114,7 @@ static struct reading read_costs(void) {
 }
 
 /* A mean in which the past fades. */
-static void learn(double *mean, double value) { *mean += (value - *mean) * 0.3; }
+static void learn(double *mean, double value) { *mean += (value - *mean) * 0.5; }
 
 static void learn_events(struct plan *plan, struct reading before, struct reading after,
                          bool first) {
@@ -127,7 +129,7 @@ static void learn_events(struct plan *plan, struct reading before, struct readin
 static void decide(struct plan *plan) {
   double room = governor.budget * margin - plan->fixed_cost;
   if (room < governor.budget * 0.2) room = governor.budget * 0.2;
-  plan->on = plan->cycle = LOOK_MS * ms * 4;
+  plan->on = plan->cycle = LOOK_MS * ms;
   if (plan->event_cost <= room) return;
   double cycle = plan->switch_cost / (switch_share * room);
   if (cycle < cycle_least) cycle = cycle_least;
@@ -190,7 +192,7 @@ static bool rest(struct plan *plan, uint64_t codes) {
   if (!end_burst(plan)) return false;
   double pause = plan->cycle - plan->on;
   pause *= 0.5 + (double)(pm__clock_monotonic() / 1000 % 1024) / 1024.0;
-  if (!wait_cpu(plan->generation, pause)) return false;
+  if (!wait_cpu(plan->generation, pause, OFF_MS_MAX)) return false;
   double instrument = (double)codes * code_ns;
   if (!begin_burst(plan, instrument)) return false;
   double switched = 2.0 * instrument;
@@ -201,20 +203,22 @@ static bool rest(struct plan *plan, uint64_t codes) {
   return true;
 }
 
-static void learn_fixed(struct plan *plan, struct reading first, struct reading now) {
-  double cpu = (double)(now.cpu - first.cpu);
-  if (cpu > 0) plan->fixed_cost = (double)(now.fixed - first.fixed) / cpu;
+/* What is paid once, as the reading of symbols, is soon forgotten. */
+static void learn_fixed(struct plan *plan, struct reading before, struct reading now) {
+  double cpu = (double)(now.cpu - before.cpu);
+  if (cpu > 0) learn(&plan->fixed_cost, (double)(now.fixed - before.fixed) / cpu);
 }
 
 static void govern(struct plan *plan) {
-  struct reading start = read_costs();
+  struct reading last = read_costs();
   plan->on = plan->cycle = LOOK_MS * ms;
   for (bool first = true;; first = false) {
     struct reading before = read_costs();
-    if (!wait_cpu(plan->generation, plan->on)) return;
+    if (!wait_cpu(plan->generation, plan->on, UINT32_MAX)) return;
     struct reading after = read_costs();
     learn_events(plan, before, after, first);
-    learn_fixed(plan, start, after);
+    learn_fixed(plan, last, after);
+    last = after;
     plan->cores = (double)(after.cpu - before.cpu) / (double)(after.wall - before.wall + 1);
     if (first) plan->switch_cost = (double)(after.codes - before.codes) * 2 * code_ns;
     decide(plan);
@@ -230,7 +234,7 @@ static void *governor_main(void *argument) {
   pthread_setname_np(pthread_self(), "pyrometer-gov");
   pm__sampler_exclude(PM_OWN_GOVERNOR, pm__thread_id());
   bool same = true;
-  while (same && !pm__python_is_live()) same = nap(plan.generation, LOOK_MS * ms);
+  while (same && !pm__python_is_live()) same = nap(plan.generation, AWAIT_MS * ms);
   if (same) govern(&plan);
   pthread_mutex_lock(&governor.lock);
   if (governor.thread == plan.generation) governor.thread = 0;

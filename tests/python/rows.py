@@ -21,7 +21,10 @@ FUNCTION = re.compile(
     r"\[profile\] tottime=(?P<tottime>[\d.]+)s cumtime=(?P<cumtime>[\d.]+)s "
     r"ncalls=(?P<ncalls>~?\d+|-) (?P<name>.*)"
 )
-REMARK = re.compile(r"\[profile\] (no Python frames: .*|\d+ more threads cores=[\d.]+)")
+REMARK = re.compile(
+    r"\[profile\] (no Python frames: .*|estimates: calls were counted in [\d.]+% of the CPU, "
+    r"tottime is within [\d.]+s|\d+ more threads cores=[\d.]+)"
+)
 
 
 @dataclass
