@@ -236,25 +236,44 @@ def short(count: int) -> Load:
     return run
 
 
-def parallel(count: int) -> Load:
-    """Each thread does the whole of it: twice the work in two threads. Nothing is shared."""
-    return lambda: _in_threads([lambda: _fib(30)] * count)
+CALLS = """
+def work(n=30):
+    return n if n < 2 else work(n - 1) + work(n - 2)
+"""
 
+MIX = """
+def text(number, words):
+    return "".join(part.upper() for part in words.split("-")) + str(number)
 
-def _mix(rounds: int) -> int:
-    table: dict[int, str] = {}
+def work(rounds=250_000):
+    table = {}
     for i in range(rounds):
-        table[i % 97] = _text(i, "a-b-c")
-    return len(table)
+        table[i % 97] = text(i, "a-b-c")
+"""
 
 
-def _text(number: int, text: str) -> str:
-    return "".join(part.upper() for part in text.split("-")) + str(number)
+def _work_of(code: str) -> Load:
+    names: dict[str, Load] = {}
+    exec(code, names)
+    return names["work"]
+
+
+def parallel_calls(count: int) -> Load:
+    """Each thread does the whole of it, by functions of its own: not even those are shared."""
+    works = [_work_of(CALLS) for _ in range(count)]
+    return lambda: _in_threads(works)
 
 
 def parallel_mix(count: int) -> Load:
-    """The same with strings, a dict and a generator."""
-    return lambda: _in_threads([lambda: _mix(250_000)] * count)
+    """The same with strings, a dict and generators."""
+    works = [_work_of(MIX) for _ in range(count)]
+    return lambda: _in_threads(works)
+
+
+def parallel_same(count: int) -> Load:
+    """The same with one set of functions for all: their reference counts are shared."""
+    works = [_work_of(MIX)] * count
+    return lambda: _in_threads(works)
 
 
 PREPARE: dict[str, Callable[..., Load]] = {
@@ -272,6 +291,7 @@ PREPARE: dict[str, Callable[..., Load]] = {
     "threads": threads,
     "idle": idle,
     "short": short,
-    "parallel": parallel,
+    "parallel_calls": parallel_calls,
     "parallel_mix": parallel_mix,
+    "parallel_same": parallel_same,
 }
