@@ -22,6 +22,7 @@ enum {
 static const double ms = 1e6;
 static const double burst_least = 12e6; /* by the clock: three samples of each busy thread */
 static const double cycle_least = 100e6, cycle_most = 5e9;
+static const double cycle_least_free_threaded = 1e9; /* there a switch stops all threads */
 static const double switch_share = 0.4; /* of what the budget leaves, for switching */
 static const double margin = 0.8;       /* of the budget is aimed at */
 static const double code_ns = 3000.0;   /* to instrument one code object, or to undo it */
@@ -57,6 +58,7 @@ struct plan {
   double fixed_cost;  /* of sampling and collecting, per CPU of the process */
   double switch_cost; /* a cycle's, ns */
   double cores;       /* busy in the last burst */
+  double cycle_least;
   double on, cycle;   /* ns; on == cycle: events stay on */
 };
 
@@ -132,7 +134,7 @@ static void decide(struct plan *plan) {
   plan->on = plan->cycle = LOOK_MS * ms;
   if (plan->event_cost <= room) return;
   double cycle = plan->switch_cost / (switch_share * room);
-  if (cycle < cycle_least) cycle = cycle_least;
+  if (cycle < plan->cycle_least) cycle = plan->cycle_least;
   if (cycle > cycle_most) cycle = cycle_most;
   double left = room - plan->switch_cost / cycle;
   if (left < room * 0.2) left = room * 0.2;
@@ -211,6 +213,7 @@ static void learn_fixed(struct plan *plan, struct reading before, struct reading
 
 static void govern(struct plan *plan) {
   struct reading last = read_costs();
+  plan->cycle_least = pm__python_facts().free_threaded ? cycle_least_free_threaded : cycle_least;
   plan->on = plan->cycle = LOOK_MS * ms;
   for (bool first = true;; first = false) {
     struct reading before = read_costs();

@@ -15,6 +15,8 @@ import rows
 from conftest import Python
 from service import armed, write
 
+pytestmark = pytest.mark.usual_pythons
+
 PROGRAMS = Path(__file__).with_name("programs")
 
 
@@ -48,6 +50,7 @@ def run(python: Python, folder: Path, load: str, seconds: float, budget: str) ->
     return Result(json.loads(done.stdout), summary, collapsed.read(folder / "profile.collapsed"))
 
 
+@pytest.mark.every_python
 def test_what_calls_a_lot_is_held_under_the_budget(python: Python, tmp_path: Path) -> None:
     found = run(python, tmp_path, "pair", 6, "3")
     diagnostics = found.diagnostics
@@ -87,6 +90,7 @@ def test_without_a_budget_all_calls_are_counted(python: Python, tmp_path: Path) 
     assert (tiny["calls"], tiny["calls_exact"]) == (found.true["calls"], True)
 
 
+@pytest.mark.every_python
 def test_threads_keep_to_themselves(python: Python, tmp_path: Path) -> None:
     found = run(python, tmp_path, "threads", 6, "3")
     assert found.diagnostics["samples_estimated"] > 0
@@ -122,6 +126,7 @@ def test_services_have_a_budget_and_say_so(python: Python, tmp_path: Path) -> No
     assert "[profile] estimates: calls were counted in " in done.stderr
 
 
+@pytest.mark.every_python
 def test_other_tools_see_nothing_of_it(python: Python, tmp_path: Path) -> None:
     """Their events are neither switched off nor on again, nor told twice."""
     program = tmp_path / "beside.py"
@@ -187,6 +192,7 @@ def test_forked_between_bursts(python: Python, tmp_path: Path) -> None:
     assert len({report.pid for report in reports}) == 4, done.stderr
 
 
+@pytest.mark.every_python
 def test_it_comes_and_goes_with_the_session(python: Python, tmp_path: Path) -> None:
     """Also while its thread waits for the GIL, and at the end of the interpreter."""
     program = tmp_path / "cycles.py"
