@@ -83,7 +83,7 @@ def test_ten_windows_add_up(python: Python, tmp_path: Path) -> None:
     threads = sum(
         row["cores"] * rows[0]["seconds"] for rows in ten for row in rows if is_thread(row)
     )
-    assert sum(map(self_time, ten)) == pytest.approx(kernel, rel=0.05)
+    assert sum(map(accounted, ten)) == pytest.approx(kernel, rel=0.05)
     assert threads == pytest.approx(kernel, rel=0.02)
     # All of it, but for the start before the first interval and the one that was under way.
     seconds = sum(rows[0]["seconds"] for rows in ten)
