@@ -40,7 +40,8 @@ void pm__profile_begin_events(struct pm_profile *profile, struct pm_profile_even
 
 void pm__profile_note_events(struct pm_profile *profile, struct pm_profile_events sums) {
   const struct pm_profile_events *base = &profile->events_base;
-  profile->events = (struct pm_profile_events){.count = sums.count - base->count,
+  profile->events = (struct pm_profile_events){.paused = sums.paused,
+                                               .count = sums.count - base->count,
                                                .on_ns = sums.on_ns - base->on_ns,
                                                .switch_ns = sums.switch_ns - base->switch_ns,
                                                .bursts = sums.bursts - base->bursts};
@@ -53,6 +54,7 @@ static double events_cost(const struct pm_profile *profile) {
 }
 
 double pm__profile_events_share(const struct pm_profile *profile) {
+  if (!profile->events.paused) return 1.0;
   double on = (double)profile->events.on_ns, all = (double)profile->cpu_ns;
   if (profile->estimated == 0 && on > all * 0.995)
     return 1.0; /* the clocks are not read at one instant */

@@ -57,6 +57,7 @@ struct pm_profile_window {
 
 /* What is known of events, as sums since the session began, or since a profile did. */
 struct pm_profile_events {
+  bool paused;        /* they have been off in the session */
   uint64_t count;     /* all kinds */
   uint64_t on_ns;     /* process CPU while they were on */
   uint64_t switch_ns; /* what switching them off and on is reckoned to have cost */

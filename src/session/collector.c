@@ -231,8 +231,10 @@ struct pm_profile_counts pm__collector_counts(void) {
 struct pm_profile_events pm__collector_events(void) {
   struct pm_profile_counts counts = pm__collector_counts();
   struct pm_governor_facts governor = pm__governor_facts(pm__clock_process());
-  struct pm_profile_events events = {
-      .on_ns = governor.on_ns, .switch_ns = governor.switch_ns, .bursts = governor.bursts};
+  struct pm_profile_events events = {.paused = governor.active,
+                                     .on_ns = governor.on_ns,
+                                     .switch_ns = governor.switch_ns,
+                                     .bursts = governor.bursts};
   for (int i = 0; i < PM_EVENT_KINDS; i++) events.count += counts.events[i];
   return events;
 }

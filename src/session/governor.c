@@ -246,12 +246,17 @@ static void *governor_main(void *argument) {
   return NULL;
 }
 
-void pm__governor_begin(uint32_t budget, uint32_t rate_hz) {
-  pthread_t thread;
+void pm__governor_reset(void) {
   pthread_mutex_lock(&governor.lock);
   governor.facts = (struct pm_governor_facts){0};
   governor.on_since = pm__clock_process();
   governor.off = false;
+  pthread_mutex_unlock(&governor.lock);
+}
+
+void pm__governor_begin(uint32_t budget, uint32_t rate_hz) {
+  pthread_t thread;
+  pthread_mutex_lock(&governor.lock);
   governor.budget = budget / 10000.0;
   governor.rate_hz = rate_hz;
   if (++governor.generation == 0) governor.generation = 1; /* 0 means none */

@@ -18,6 +18,8 @@ struct pm_governor_facts {
   uint32_t bursts;    /* times they came on again */
 };
 
+/* A session begins: its facts start here, before anybody reads them. */
+void pm__governor_reset(void);
 /*
  * `budget`: hundredths of a percent of the process's CPU; 0: none, and no thread. `rate_hz`:
  * the session's; in bursts the fastest is used.

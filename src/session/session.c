@@ -221,6 +221,7 @@ static int start_session(const struct settings *settings) {
                                              .python_threads = settings->max_threads};
   if (!pm__profile_init(&session.profile, settings->rate_hz)) return PYROMETER_E_MEMORY;
   pm__reporter_configure(&settings->report);
+  pm__governor_reset();
   bool donors = settings->budget > 0 && pm__donors_begin();
   int error = pm__sampler_start(&options);
   if (error == PYROMETER_OK) {
