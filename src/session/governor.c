@@ -25,6 +25,7 @@ static const double cycle_least = 100e6, cycle_most = 5e9;
 static const double cycle_least_free_threaded = 1e9; /* there a switch stops all threads */
 static const double switch_share = 0.4; /* of what the budget leaves, for switching */
 static const double margin = 0.8;       /* of the budget is aimed at */
+static const double room_least = 0.33;  /* of it is left for events, whatever else has cost */
 static const double code_ns = 3000.0;   /* to instrument one code object, or to undo it */
 static const double price_factor = 1.5; /* an event of a real program to one in a tight loop */
 
@@ -130,7 +131,7 @@ static void learn_events(struct plan *plan, struct reading before, struct readin
 
 static void decide(struct plan *plan) {
   double room = governor.budget * margin - plan->fixed_cost;
-  if (room < governor.budget * 0.2) room = governor.budget * 0.2;
+  if (room < governor.budget * room_least) room = governor.budget * room_least;
   plan->on = plan->cycle = LOOK_MS * ms;
   if (plan->event_cost <= room) return;
   double cycle = plan->switch_cost / (switch_share * room);

@@ -23,7 +23,10 @@
  * ready sooner, so nothing of them goes unseen; tables for large ones are built
  * while they run, and for those a start does not wait at all.
  */
-enum { START_WAIT_MS = 5 };
+enum {
+  START_SOON_MS = 5,  /* of work that is left: a start waits for no more */
+  START_WAIT_MS = 50, /* by the clock: where others take the CPU that work lasts longer */
+};
 
 enum session_state { IDLE, RUNNING, STOPPED };
 
@@ -212,7 +215,7 @@ static int start_later(const struct settings *settings) {
 }
 
 static void wait_if_soon_armed(void) {
-  bool soon = pm__unwind_left_ns() <= START_WAIT_MS * (uint64_t)1000000;
+  bool soon = pm__unwind_left_ns() <= START_SOON_MS * (uint64_t)1000000;
   if (soon) pm__collector_wait_armed(START_WAIT_MS);
 }
 

@@ -34,7 +34,7 @@ MAY_FOLLOW = {
     None: "process",
     "process": "process thread active",
     "thread": "thread active",
-    "active": "function process",
+    "active": "active function process",  # what is estimated is said in a row of that kind
     "function": "function process",
 }
 
