@@ -102,19 +102,19 @@ def measure(
     python: Interpreter, program: str, subjects: list[str], runs: int = RUNS
 ) -> dict[str, list[Shares] | str]:
     """The runs of each subject, in turn; or why there are none."""
-    results: dict[str, list[Shares] | str] = {subject: [] for subject in subjects}
+    results: dict[str, list[Shares]] = {subject: [] for subject in subjects}
     true = truth(python, program, runs)
-    results["truth"] = [true]
+    reasons: dict[str, str] = {}
     for number in range(runs):
         for subject in subjects:
-            known = results[subject]
-            if isinstance(known, str) or (number and subject in ALL_THE_SAME):
+            if number and (subject in reasons or subject in ALL_THE_SAME):
                 continue
             try:
-                known.append(said(python, subject, program, list(true)))
+                results[subject].append(said(python, subject, program, list(true)))
             except NotMeasuredError as why:
-                results[subject] = str(why)
-    return results
+                reasons[subject] = str(why)
+    without = {subject: why for subject, why in reasons.items() if not results[subject]}
+    return {**results, **without, "truth": [true]}
 
 
 def errors(results: dict[str, list[Shares] | str], subject: str) -> list[float]:

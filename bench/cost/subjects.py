@@ -224,8 +224,8 @@ class Sampling(Outside):
         return ["--all-threads", "--collapsed", "-o", str(output), str(os.getpid())]
 
     def _wait(self) -> None:
-        """It says nothing when it begins; that it has begun shows in what it has read."""
-        end = time.monotonic() + 1.0
+        """It says nothing when it begins: it is given time to."""
+        end = time.monotonic() + 2.0
         while time.monotonic() < end:
             if self._process.poll() is not None:
                 said = self._process.communicate()[0].strip().splitlines()
