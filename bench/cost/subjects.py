@@ -158,8 +158,9 @@ class Outside(Subject):
         folder = Path(tempfile.gettempdir())
         output = self._output or folder / f"pyrometer-bench-{os.getpid()}.out"
         self._log = tempfile.TemporaryFile("w+")
-        before = children_cpu()
-        self._before = before
+        self._before = children_cpu()
+        # Started in the background we may ignore it, and so would the process that we end by it.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         self._process = subprocess.Popen(
             [*self.command, *self._arguments(output), *self._options],
             stdin=subprocess.DEVNULL,
