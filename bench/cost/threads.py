@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Many threads: 1,000 that wait and one that works; 10,000 of 2 ms, one after another.
 
-The overhead is that of CPU, as a ratio to the same without a profiler; accounted is the
+The overhead is that of CPU, as a ratio to the same without a profiler, of the short threads
+that of 1,000 of them; accounted is the
 part of the process's CPU that is in the profile, as samples or as `(unsampled)`.
 """
 
