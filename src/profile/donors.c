@@ -9,7 +9,7 @@
 
 enum {
   BUCKETS = 1024, /* of each table; a power of two */
-  CHOICE = 32,    /* donors looked at, newest first */
+  CHOICE = 8,     /* donors looked at, the newest: a program goes from one thing to the next */
   NONE = -1,
 };
 
@@ -128,16 +128,25 @@ static void keep(struct pm_donor_owner owner, const struct pm_merged *merged) {
   }
 }
 
-/* The one that has been used least, the newest of several; old ones only if asked for. */
-static struct donor *choose(enum likeness likeness, uint64_t key, bool old) {
-  struct donor *best = NULL, *donor = follow(*head_of(likeness, key));
+static struct donor *less_used(struct donor *best, struct donor *donor) {
+  return best == NULL || donor->used < best->used ? donor : best;
+}
+
+/*
+ * Of the newest ones the one that has been used least, if it can be one with the very
+ * native functions of the sample. Old ones only if asked for.
+ */
+static struct donor *choose(enum likeness likeness, const uint64_t keys[LIKENESSES], bool old) {
+  struct donor *best = NULL, *twin = NULL;
+  struct donor *donor = follow(*head_of(likeness, keys[likeness]));
   for (int seen = 0; donor != NULL && seen < CHOICE; donor = follow(donor->older[likeness])) {
-    if (donor->keys[likeness] != key) continue;
+    if (donor->keys[likeness] != keys[likeness]) continue;
     if (!old && donors.burst - donor->burst > PM_DONOR_BURSTS) break;
-    if (best == NULL || donor->used < best->used) best = donor;
+    best = less_used(best, donor);
+    if (donor->keys[POOL_PATH] == keys[POOL_PATH]) twin = less_used(twin, donor);
     seen++;
   }
-  return best;
+  return twin != NULL ? twin : best;
 }
 
 /* What will do for a sample, best first. */
@@ -146,10 +155,9 @@ struct wish {
   bool old;
 };
 
-/* Where the interpreter itself works, one with the same callers will do. */
+/* Where the interpreter itself works, what the thread has done just before tells more. */
 static const struct wish plain_wishes[] = {
-    {SAME_PATH, false}, {SAME_BASE, false}, {POOL_PATH, false}, {POOL_BASE, false},
-    {SAME_PATH, true},  {SAME_BASE, true},  {POOL_PATH, true},  {POOL_BASE, true}};
+    {SAME_BASE, false}, {POOL_BASE, false}, {SAME_BASE, true}, {POOL_BASE, true}};
 
 /*
  * A C function was called by some Python function: a donor that calls the same is looked for,
@@ -169,7 +177,7 @@ static struct donor *find(struct pm_donor_owner owner, const struct pm_merged *m
   uint64_t keys[LIKENESSES];
   keys_of(owner, merged, keys);
   for (size_t i = 0; i < count; i++) {
-    struct donor *donor = choose(wishes[i].likeness, keys[wishes[i].likeness], wishes[i].old);
+    struct donor *donor = choose(wishes[i].likeness, keys, wishes[i].old);
     if (donor != NULL) return donor;
   }
   return NULL;
