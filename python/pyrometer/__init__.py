@@ -41,8 +41,7 @@ def start(*, rate: int = 100, max_threads: int = 256, budget: "float | None" = N
         raise ValueError("rate and max_threads start at 1")
     if budget is not None and not 0.01 <= budget <= 100:
         raise ValueError("budget is a percentage from 0.01 to 100, or None")
-    hundredths = 0 if budget is None else round(budget * 100)
-    library().start(rate=rate, max_threads=max_threads, budget=hundredths)
+    library().start(rate=rate, max_threads=max_threads, budget=budget or 0)
 
 
 def stop() -> None:

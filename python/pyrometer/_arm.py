@@ -54,7 +54,7 @@ def _arm(request: str) -> None:
 
         profiler = library()
         report = _Report(options, profiler, stderr, read_json, table.render)
-        profiler.start(rate=options["rate"], budget=round(100 * (options.get("budget") or 0)))
+        profiler.start(rate=options["rate"], budget=options.get("budget") or 0)
         atexit.register(report.write)  # nearly the first to be registered: called nearly last
     except Exception as error:  # noqa: BLE001 - whatever it is, the program goes on
         stderr.write(f"pyrometer: not profiled: {error}\n")

@@ -78,12 +78,13 @@ class Library:
             function.restype = result
             function.argtypes = arguments
 
-    def start(self, *, rate: int = 0, max_threads: int = 0, budget: int = 0) -> None:
-        """Starts sampling; 0 is the library's default. `budget`: hundredths of a percent."""
-        for value in (rate, max_threads, budget):
+    def start(self, *, rate: int = 0, max_threads: int = 0, budget: float = 0) -> None:
+        """Starts sampling; 0 is the library's default. `budget`: percent."""
+        hundredths = round(budget * 100)
+        for value in (rate, max_threads, hundredths):
             if not 0 <= value < 1 << 32:
                 raise self._error(-4)
-        options = _Options(ctypes.sizeof(_Options), rate, 0, max_threads, budget=budget)
+        options = _Options(ctypes.sizeof(_Options), rate, 0, max_threads, budget=hundredths)
         self._check(self._calls.pyrometer_start(ctypes.byref(options)))
 
     def function(self, name: str) -> Callable[[], int]:

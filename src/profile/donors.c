@@ -9,8 +9,7 @@
 
 enum {
   BUCKETS = 1024, /* of each table; a power of two */
-  CHOICE = 8,     /* donors looked at, the newest: a program goes from one thing to the next */
-  NONE = -1,
+  CHOICE = 8, /* donors looked at, the newest: a program goes from one thing to the next */
 };
 
 /* By how much a donor and the sample must be alike, best first. */

@@ -213,6 +213,12 @@ void pm__profile_count(struct pm_profile_counts *sum, const struct pm_thread *th
   if (thread->shadow != NULL) count_shadow(sum, thread->shadow);
 }
 
+uint64_t pm__profile_count_events(const struct pm_profile_counts *counts) {
+  uint64_t sum = 0;
+  for (int i = 0; i < PM_EVENT_KINDS; i++) sum += counts->events[i];
+  return sum;
+}
+
 double pm__profile_overhead(const struct pm_profile *profile) {
   uint64_t handler = 0;
   for (uint32_t i = 0; i < profile->thread_count; i++) handler += profile->threads[i].handler_ns;

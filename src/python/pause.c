@@ -4,8 +4,6 @@
  * none is shown. Each time they come back is, for the callbacks, a session of its own: a
  * thread's first event walks its frames anew; codes and counts go on.
  */
-#include <stdlib.h>
-
 #include "python/api.h"
 #include "python/late.h"
 #include "python/local.h"

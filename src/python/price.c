@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "python/price.h"
 
-#include <string.h>
-
 #include "python/api.h"
 #include "python/calibrate.h"
 #include "python/local.h"

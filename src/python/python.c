@@ -37,7 +37,6 @@ static struct {
   enum pm_python_state state;
   char reason[512];
   char version[64];
-  bool free_threaded;
   uint32_t sessions; /* numbers given so far */
   bool watching_exit;
   bool put_off; /* to when the interpreter lets us in */
@@ -63,8 +62,7 @@ static void read_version(void) {
   if (size >= sizeof status.version) size = sizeof status.version - 1;
   memcpy(status.version, text, size);
   status.version[size] = '\0';
-  status.free_threaded = strstr(text, "free-threading") != NULL;
-  pm__python_session.free_threaded = status.free_threaded;
+  pm__python_session.free_threaded = strstr(text, "free-threading") != NULL;
 }
 
 static bool is_supported(void) {
@@ -160,7 +158,7 @@ static enum pm_python_state attach(bool visiting) {
   pm__python_go_live();
   if (!visiting) pm__cold_seed_caller();
   if (!visiting) pm__price_end();
-  pm__late_threads(status.free_threaded);
+  pm__late_threads(pm__python_session.free_threaded);
   return end_as(PM_PYTHON_ATTRIBUTED, "");
 }
 
@@ -212,7 +210,7 @@ static enum pm_python_state start(void) {
   const char *missing = pm__api_load();
   if (pm__api.Py_IsInitialized == NULL || pm__api.Py_GetVersion == NULL) {
     status.version[0] = '\0';
-    status.free_threaded = false;
+    pm__python_session.free_threaded = false;
     return end_as(PM_PYTHON_ABSENT, no_python);
   }
   read_version();
@@ -334,7 +332,7 @@ struct pm_python_facts pm__python_facts(void) {
       .state = status.state,
       .reason = status.put_off && pm__api.Py_IsInitialized == NULL ? no_python : status.reason,
       .version = status.version,
-      .free_threaded = status.free_threaded,
+      .free_threaded = pm__python_session.free_threaded,
       .tool_id = pm__monitoring_tool(),
       .callback_failures = atomic_load(&pm__python_session.callback_failures),
       .unknown_ids = pm__counters_calls(0),

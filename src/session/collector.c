@@ -231,12 +231,11 @@ struct pm_profile_counts pm__collector_counts(void) {
 struct pm_profile_events pm__collector_events(void) {
   struct pm_profile_counts counts = pm__collector_counts();
   struct pm_governor_facts governor = pm__governor_facts(pm__clock_process());
-  struct pm_profile_events events = {.paused = governor.active,
-                                     .on_ns = governor.on_ns,
-                                     .switch_ns = governor.switch_ns,
-                                     .bursts = governor.bursts};
-  for (int i = 0; i < PM_EVENT_KINDS; i++) events.count += counts.events[i];
-  return events;
+  return (struct pm_profile_events){.paused = governor.active,
+                                    .count = pm__profile_count_events(&counts),
+                                    .on_ns = governor.on_ns,
+                                    .switch_ns = governor.switch_ns,
+                                    .bursts = governor.bursts};
 }
 
 bool pm__collector_wait_armed(uint32_t timeout_ms) {

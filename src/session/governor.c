@@ -110,8 +110,7 @@ static struct reading read_costs(void) {
   pm__collector_unlock();
   reading.cpu = pm__clock_process();
   reading.wall = pm__clock_monotonic();
-  reading.events = 0;
-  for (int i = 0; i < PM_EVENT_KINDS; i++) reading.events += counts.events[i];
+  reading.events = pm__profile_count_events(&counts);
   reading.codes = pm__python_codes_met();
   return reading;
 }

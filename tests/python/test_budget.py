@@ -20,6 +20,17 @@ pytestmark = pytest.mark.usual_pythons
 PROGRAMS = Path(__file__).with_name("programs")
 
 
+CALLS = """
+def tiny(i):
+    return i
+def call(seconds):
+    end = time.time() + seconds
+    while time.time() < end:
+        for i in range(2000):
+            tiny(i)
+"""
+
+
 @dataclass(frozen=True)
 class Result:
     true: dict[str, Any]
@@ -104,19 +115,7 @@ def test_threads_keep_to_themselves(python: Python, tmp_path: Path) -> None:
 
 
 def test_services_have_a_budget_and_say_so(python: Python, tmp_path: Path) -> None:
-    program = write(
-        tmp_path,
-        textwrap.dedent("""
-        def tiny(i):
-            return i
-        def call(seconds):
-            end = time.time() + seconds
-            while time.time() < end:
-                for i in range(2000):
-                    tiny(i)
-        call(4.4)
-        """),
-    )
+    program = write(tmp_path, CALLS + "call(4.4)\n")
     done = python.run(program, env=armed(every=2))
     assert done.returncode == 0, done.stderr
     last = rows.read(done.stderr)[1]
@@ -166,15 +165,9 @@ def test_forked_between_bursts(python: Python, tmp_path: Path) -> None:
     """A child starts by itself also where no event of its parent's is on."""
     program = write(
         tmp_path,
-        textwrap.dedent("""
+        CALLS
+        + textwrap.dedent("""
         import os
-        def tiny(i):
-            return i
-        def call(seconds):
-            end = time.time() + seconds
-            while time.time() < end:
-                for i in range(2000):
-                    tiny(i)
         def child():
             call(2.5)
         call(2)
