@@ -15,6 +15,8 @@
 #define PM_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define PM_COUNT_OF(a) (sizeof(a) / sizeof((a)[0]))
 
+enum { PM_CACHE_LINE = 64 }; /* bytes; on every processor that is supported */
+
 /* Limits named in the design; each has a counter that says when it was reached. */
 enum {
   PM_NATIVE_FRAMES = 256,     /* native frames a sample keeps */

@@ -29,9 +29,13 @@ static bool is_entering(enum pm_event kind) { return kind <= PM_EVENT_THROW; }
 /* Forgets what another session left in the block. */
 static void adopt(struct pm_python_thread *thread, uint32_t live) {
   const struct pm_python_session *session = &pm__python_session;
-  thread->hot = 0;
-  memset(thread->cache, 0, sizeof thread->cache);
+  thread->hot = PM_HOT_NEVER;
+  pm__entries_clear(&thread->entries);
   memcpy(thread->distance, session->distance, sizeof thread->distance);
+  thread->framed = -1;
+  for (int kind = 0; is_entering(kind); kind++) {
+    if (thread->distance[kind] == 0) thread->framed = 0;
+  }
   thread->untold = session->untold;
   thread->session = live;
   thread->shadow =
@@ -73,7 +77,7 @@ static bool top_is_passed(const struct pm_shadow *shadow) {
 static void leave_uneasy(struct pm_python_thread *thread, enum pm_event kind) {
   while (kind == PM_EVENT_YIELD && top_is_passed(thread->shadow)) pm__stack_pop(thread->shadow);
   thread->doubtful = true;
-  thread->hot = 0;
+  thread->hot = PM_HOT_NEVER;
 }
 
 /* Pops the event's frame, which is the top, and keeps the innermost frames visible. */
@@ -108,24 +112,23 @@ static struct pm_code_entry *register_event(struct pm_python_thread *thread, PyO
   PyObject *frame = pm__api.PyEval_GetFrame(); /* borrowed */
   PyObject *top = frame == NULL ? NULL : pm__api.PyFrame_GetCode(frame);
   struct pm_code_entry *entry = pm__seed_entry(thread, code, top == code ? frame : NULL);
-  entry->frameless = top != code;
+  if (top != code) entry->framed = 0;
   pm__api_release(top);
   return entry;
 }
 
 /* The id of an entering event's code; the event keeps its mark only if a frame runs it. */
 static uint32_t id_of_event(struct pm_python_thread *thread, struct event *event) {
-  struct pm_code_entry *entry = pm__local_entry(thread, event->code);
-  if (entry->code == event->code) {
-    pm__stack_count(&thread->cache_hits);
-  } else {
+  struct pm_code_entry *entry = pm__entries_find(&thread->entries, event->code);
+  if (entry == NULL) {
+    if (thread->shadow != NULL) pm__stack_count(&thread->missed);
     entry = register_event(thread, event->code);
   }
   if (event->kind == PM_EVENT_START) {
     entry->start = (int32_t)pm__api.PyLong_AsLong(event->offset);
     pm__stack_count(entry->calls);
   }
-  if (entry->frameless) event->mark = 0;
+  if (entry->framed == 0) event->mark = 0;
   return entry->id;
 }
 
@@ -144,17 +147,17 @@ static bool top_may_be_gone(struct pm_python_thread *thread, const struct event 
  */
 static bool may_be_untold(struct pm_python_thread *thread, const struct event *event) {
   if (event->kind != PM_EVENT_UNWIND) return false;
-  const struct pm_code_entry *entry = pm__local_entry(thread, event->code);
+  const struct pm_code_entry *entry = pm__entries_find(&thread->entries, event->code);
   long offset = pm__api.PyLong_AsLong(event->offset);
-  if (entry->code == event->code && !pm__local_may_be_untold(entry, offset)) return false;
+  if (entry != NULL && !pm__local_may_be_untold(entry, offset)) return false;
   return pm__seed_parent() == event->code;
 }
 
 /* The event's frame stands right on the innermost one, with `outer` for its native frame. */
 static void note_span(struct pm_python_thread *thread, const struct event *event, uint64_t outer) {
   enum { SPAN_MAX = 1 << 20 };
-  struct pm_code_entry *entry = pm__local_entry(thread, event->code);
-  if (entry->code == event->code && outer - event->mark < SPAN_MAX) {
+  struct pm_code_entry *entry = pm__entries_find(&thread->entries, event->code);
+  if (entry != NULL && outer - event->mark < SPAN_MAX) {
     entry->span = (uint32_t)(outer - event->mark);
   }
 }

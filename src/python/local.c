@@ -17,7 +17,7 @@ static struct {
   pthread_mutex_t lock;
   struct pm_python_thread *first;
   struct pm_cell_chunk *dead[PM_CELL_CHUNKS]; /* counts of threads that have ended */
-  uint64_t dead_hits, dead_misses;
+  uint64_t dead_met, dead_missed;
 } all = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static pthread_once_t key_once = PTHREAD_ONCE_INIT;
@@ -51,17 +51,22 @@ static void fold_chunk(struct pm_cell_chunk **sum, struct pm_cell_chunk *chunk) 
   free(chunk);
 }
 
+static void free_thread(struct pm_python_thread *thread) {
+  pm__entries_free(&thread->entries);
+  free(thread);
+}
+
 /* pthread destructor: the counts stay, the block goes. */
 static void retire(void *block) {
   struct pm_python_thread *thread = block;
   pm__local_self = NULL;
   pthread_mutex_lock(&all.lock);
   unlink_thread(thread);
-  all.dead_hits += load(&thread->cache_hits);
-  all.dead_misses += load(&thread->cache_misses);
+  all.dead_met += load(&thread->met);
+  all.dead_missed += load(&thread->missed);
   for (uint32_t i = 0; i < PM_CELL_CHUNKS; i++) fold_chunk(&all.dead[i], chunk_of(thread, i));
   pthread_mutex_unlock(&all.lock);
-  free(thread);
+  free_thread(thread);
 }
 
 static void make_key(void) { key_made = pthread_key_create(&key, retire) == 0; }
@@ -80,10 +85,11 @@ struct pm_python_thread *pm__local_own(void) {
   if (!key_made) return NULL;
   struct pm_python_thread *thread = calloc(1, sizeof *thread);
   if (thread == NULL) return NULL;
-  if (pthread_setspecific(key, thread) != 0) {
-    free(thread);
+  if (!pm__entries_make(&thread->entries) || pthread_setspecific(key, thread) != 0) {
+    free_thread(thread);
     return NULL;
   }
+  thread->hot = PM_HOT_NEVER;
   thread->tid = pm__thread_id();
   link_thread(thread);
   pm__local_self = thread;
@@ -117,21 +123,21 @@ uint64_t pm__counters_calls(uint32_t id) {
   return sum;
 }
 
-void pm__counters_cache(uint64_t *hits, uint64_t *misses) {
+void pm__counters_lookups(uint64_t *met, uint64_t *missed) {
   pthread_mutex_lock(&all.lock);
-  *hits = all.dead_hits;
-  *misses = all.dead_misses;
+  *met = all.dead_met;
+  *missed = all.dead_missed;
   for (struct pm_python_thread *thread = all.first; thread != NULL; thread = thread->next) {
-    *hits += load(&thread->cache_hits);
-    *misses += load(&thread->cache_misses);
+    *met += load(&thread->met);
+    *missed += load(&thread->missed);
   }
   pthread_mutex_unlock(&all.lock);
 }
 
 /* Zeroed in place: on a free-threaded build a late callback may still hold a cell. */
 static void clear_thread(struct pm_python_thread *thread) {
-  atomic_store_explicit(&thread->cache_hits, 0, memory_order_relaxed);
-  atomic_store_explicit(&thread->cache_misses, 0, memory_order_relaxed);
+  atomic_store_explicit(&thread->met, 0, memory_order_relaxed);
+  atomic_store_explicit(&thread->missed, 0, memory_order_relaxed);
   for (uint32_t i = 0; i < PM_CELL_CHUNKS; i++) {
     struct pm_cell_chunk *chunk = chunk_of(thread, i);
     for (uint32_t j = 0; chunk != NULL && j < PM_CELL_CHUNK; j++) {
@@ -142,7 +148,7 @@ static void clear_thread(struct pm_python_thread *thread) {
 
 void pm__counters_reset(void) {
   pthread_mutex_lock(&all.lock);
-  all.dead_hits = all.dead_misses = 0;
+  all.dead_met = all.dead_missed = 0;
   for (uint32_t i = 0; i < PM_CELL_CHUNKS; i++) {
     free(all.dead[i]);
     all.dead[i] = NULL;

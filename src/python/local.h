@@ -5,27 +5,18 @@
 
 #include "base/base.h"
 #include "python/api.h"
+#include "python/entries.h"
 #include "python/stack.h"
 #include "python/untold.h"
 #include "signal/shadow.h"
 
 enum {
-  PM_CODE_CACHE_BITS = 9,
-  PM_CODE_CACHE = 1 << PM_CODE_CACHE_BITS,
   PM_CELL_CHUNK = 256,
   PM_CELL_CHUNKS = PM_CODES_MAX / PM_CELL_CHUNK + 1, /* ids go from 0 to PM_CODES_MAX */
 };
 
-/* A code object this thread has met. NULL code: an empty entry. */
-struct pm_code_entry {
-  const void *code;
-  _Atomic uint64_t *calls; /* this thread's cell for it */
-  uint32_t id;
-  uint32_t span; /* from its native frame up to its caller's when that last was firm (untold.h) */
-  int32_t start; /* offset of the instruction that raises PY_START, -1: not known */
-  bool suspends; /* a generator, coroutine or asynchronous generator */
-  bool frameless; /* its events come from C (Cython): no interpreter frame runs it */
-};
+/* No session has this number: the thread's next event takes its cold path. */
+#define PM_HOT_NEVER UINT32_MAX
 
 struct pm_cell_chunk {
   _Atomic uint64_t cells[PM_CELL_CHUNK];
@@ -33,25 +24,26 @@ struct pm_cell_chunk {
 
 /*
  * Owner:    the thread itself, in its callbacks; freed by its pthread destructor.
- * Readers:  counters.c under the list's mutex: cells and the two cache counters.
+ * Readers:  local.c under the list's mutex: cells and the counters of misses.
  * Ordering: counters are single-writer and relaxed; a chunk's pointer is
  *           published with release after the chunk was zeroed.
  */
 struct pm_python_thread {
   uint32_t hot;     /* the session in which the hot path may run: it has a seeded shadow */
   uint32_t session; /* the session the rest of this block belongs to */
-  struct pm_shadow *shadow;          /* NULL: no slot left, only calls are counted */
+  struct pm_shadow *shadow; /* NULL: no slot left, only calls are counted */
+  struct pm_entries entries;
+  int8_t framed; /* of entries until more is known: 0 where any distance is not known */
   uintptr_t distance[PM_EVENT_KINDS]; /* 0: not known */
   struct pm_untold untold;
-  _Atomic uint64_t cache_hits;
-  _Atomic uint64_t cache_misses;
+  _Atomic uint64_t met;    /* codes that were not among the entries */
+  _Atomic uint64_t missed; /* of them those met by an event that entered */
   int32_t tid;
   bool doubtful; /* frames may have come or gone unseen: the next event walks them */
   uint32_t greenlet_session; /* the session that has set the thread's greenlet trace */
   PyObject *greenlet_trace;  /* the one it had before, to be called by ours; owned */
   bool deep_uneasy; /* one beyond PM_SHADOW_ROOT is or was uneasy: it may have left the ring */
   const void *codes[PM_PYTHON_FRAMES]; /* code object of each shadow slot, perhaps as uneasy */
-  struct pm_code_entry cache[PM_CODE_CACHE];
   _Atomic(struct pm_cell_chunk *) chunks[PM_CELL_CHUNKS];
   struct pm_python_thread *previous, *next; /* under the list's mutex */
 };
@@ -72,13 +64,6 @@ extern __thread struct pm_python_thread *pm__local_self PM_TLS_MODEL;
 
 /* The caller's block, made when needed; NULL without memory. */
 struct pm_python_thread *pm__local_own(void);
-
-/* The entry a code has in the cache, whether it holds it or another one. */
-static inline struct pm_code_entry *pm__local_entry(struct pm_python_thread *thread,
-                                                    const void *code) {
-  uint64_t hash = (uint64_t)(uintptr_t)code * UINT64_C(0x9E3779B97F4A7C15);
-  return &thread->cache[hash >> (64 - PM_CODE_CACHE_BITS)];
-}
 
 /*
  * An uneasy frame stands on frames that no event told of, so none may tell when
@@ -135,7 +120,8 @@ _Atomic uint64_t *pm__local_cell(struct pm_python_thread *thread, uint32_t id);
 
 /* Calls of an id over all threads, dead ones too. Any thread. */
 uint64_t pm__counters_calls(uint32_t id);
-void pm__counters_cache(uint64_t *hits, uint64_t *misses);
+/* Look-ups in vain, over all threads: see `met` and `missed`. Any thread. */
+void pm__counters_lookups(uint64_t *met, uint64_t *missed);
 /* Sets all counters to zero. No session may be running. */
 void pm__counters_reset(void);
 

@@ -48,9 +48,9 @@ bool pm__python_switch(bool on) {
 }
 
 uint64_t pm__python_codes_met(void) {
-  uint64_t hits, misses;
-  pm__counters_cache(&hits, &misses);
-  return misses;
+  uint64_t met, missed;
+  pm__counters_lookups(&met, &missed);
+  return met;
 }
 
 bool pm__python_is_live(void) { return is_on(); }

@@ -119,8 +119,9 @@ static void watch_exit(void) {
 }
 
 void pm__python_go_live(void) {
-  uint32_t number = ++status.sessions;
-  if (number == 0) number = ++status.sessions; /* 0 means none */
+  if (++status.sessions == PM_HOT_NEVER) status.sessions = 1; /* nor is 0 a number */
+  uint32_t number = status.sessions;
+  pm__python_session.none = pm__api_none();
   atomic_store(&pm__shadow_session, number);
   atomic_store(&pm__python_session.phase, PM_PHASE_LIVE);
   if (!atomic_exchange(&pm__python_session.paused, 0)) status.live_ns = pm__clock_monotonic();
@@ -339,7 +340,7 @@ struct pm_python_facts pm__python_facts(void) {
       .codes = pm__code_count(),
       .codes_unregistered = pm__codes_refused(),
   };
-  pm__counters_cache(&facts.cache_hits, &facts.cache_misses);
+  pm__counters_lookups(&facts.codes_met, &facts.events_missed);
   for (int kind = 0; kind < PM_EVENT_KINDS; kind++) {
     facts.distance[kind] = (int32_t)pm__python_session.distance[kind];
   }

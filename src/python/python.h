@@ -102,7 +102,9 @@ struct pm_python_facts {
   const char *version; /* "3.12.1", "" when absent */
   bool free_threaded;
   int tool_id;         /* -1: none */
-  uint64_t cache_hits, cache_misses, callback_failures, codes;
+  uint64_t callback_failures, codes;
+  uint64_t codes_met;     /* by threads that had not met them in this session or burst */
+  uint64_t events_missed; /* entering events among them, of threads with a shadow */
   uint64_t unknown_ids; /* calls of codes without an id */
   uint64_t codes_unregistered; /* refused beyond PM_CODES_MAX or after a failure */
   /* Calibrated bytes from a callback's CFA to the interpreter frame's; 0: marks go by order. */

@@ -15,25 +15,25 @@ static bool code_suspends(PyObject *code) {
 
 struct pm_code_entry *pm__seed_entry_in(struct pm_python_thread *thread, PyObject *code,
                                         PyObject *globals) {
-  struct pm_code_entry *entry = pm__local_entry(thread, code);
-  if (entry->code != code) {
-    pm__stack_count(&thread->cache_misses);
-    entry->id = pm__codes_id(code, globals);
-    entry->calls = pm__local_cell(thread, entry->id);
-    entry->suspends = code_suspends(code);
-    entry->start = -1;
-    entry->span = 0;
-    entry->frameless = false;
-    entry->code = code;
-    pm__greenlets_watch(thread);
-  }
+  struct pm_code_entry *entry = pm__entries_find(&thread->entries, code);
+  if (entry != NULL) return entry;
+  pm__stack_count(&thread->met);
+  uint32_t id = pm__codes_id(code, globals);
+  bool suspends = code_suspends(code);
+  pm__greenlets_watch(thread); /* runs code of others: entries may come and move */
+  entry = pm__entries_add(&thread->entries, code);
+  entry->id = id;
+  entry->calls = pm__local_cell(thread, id);
+  entry->suspends = suspends;
+  entry->start = -1;
+  entry->framed = thread->framed;
   return entry;
 }
 
 struct pm_code_entry *pm__seed_entry(struct pm_python_thread *thread, PyObject *code,
                                      PyObject *frame) {
-  struct pm_code_entry *entry = pm__local_entry(thread, code);
-  if (entry->code == code) return entry;
+  struct pm_code_entry *entry = pm__entries_find(&thread->entries, code);
+  if (entry != NULL) return entry;
   PyObject *globals = frame == NULL ? NULL : pm__api.PyFrame_GetGlobals(frame);
   entry = pm__seed_entry_in(thread, code, globals);
   pm__api_release(globals);

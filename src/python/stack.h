@@ -3,6 +3,8 @@
 #ifndef PM_PYTHON_STACK_H
 #define PM_PYTHON_STACK_H
 
+#include <string.h>
+
 #include "base/base.h"
 #include "signal/shadow.h"
 
@@ -41,12 +43,21 @@ static inline void pm__stack_make_room(struct pm_shadow *shadow, uint32_t depth)
   atomic_signal_fence(memory_order_release);
 }
 
-/* With `depth` that of the stack, and below PM_PYTHON_FRAMES. */
-static inline void pm__stack_push_shallow(struct pm_shadow *shadow, uint32_t depth,
-                                          struct pm_shadow_frame frame) {
-  shadow->frames[depth] = frame;
-  if (PM_UNLIKELY(depth >= shadow->depth_max)) shadow->depth_max = depth + 1;
-  pm__stack_set_depth(shadow, depth + 1);
+/* The stack may now reach `depth` frames. */
+static inline void pm__stack_note_depth(struct pm_shadow *shadow, uint32_t depth) {
+  if (depth <= shadow->depth_max) return;
+  shadow->depth_max = depth;
+  shadow->innermost_easy = (depth < PM_PYTHON_FRAMES ? depth : PM_PYTHON_FRAMES) - 1;
+}
+
+/* Onto the innermost frame, which is in slot `top`, below `innermost_easy`. */
+static inline void pm__stack_push_easily(struct pm_shadow *shadow, uint32_t top, uint32_t code,
+                                         uint64_t mark) {
+  struct pm_shadow_frame *frame = &shadow->frames[top] + 1;
+  uint64_t code_without_flags = code; /* in one store */
+  memcpy(frame, &code_without_flags, sizeof code_without_flags);
+  frame->mark = mark;
+  pm__stack_set_depth(shadow, top + 2);
 }
 
 /* Returns the slot the frame went to. */
@@ -58,7 +69,7 @@ static inline uint32_t pm__stack_push(struct pm_shadow *shadow, struct pm_shadow
     slot = pm__stack_slot(depth);
   }
   shadow->frames[slot] = frame;
-  if (PM_UNLIKELY(depth >= shadow->depth_max)) shadow->depth_max = depth + 1;
+  pm__stack_note_depth(shadow, depth + 1);
   pm__stack_set_depth(shadow, depth + 1);
   return slot;
 }
@@ -95,7 +106,7 @@ static inline void pm__stack_rewrite_end(struct pm_shadow *shadow) {
 static inline void pm__stack_rewrite_depth(struct pm_shadow *shadow, uint32_t depth) {
   bool cut = depth > PM_PYTHON_FRAMES;
   shadow->tail_low = cut ? depth - PM_SHADOW_TAIL : PM_SHADOW_ROOT;
-  if (depth > shadow->depth_max) shadow->depth_max = depth;
+  pm__stack_note_depth(shadow, depth);
   pm__stack_set_depth(shadow, depth);
 }
 

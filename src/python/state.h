@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 
+#include "python/api.h"
 #include "python/python.h"
 #include "python/untold.h"
 
@@ -21,18 +22,20 @@ enum pm_python_phase {
  *           release; a thread's first event of a session loads it with acquire.
  */
 struct pm_python_session {
-  _Atomic uint32_t live;  /* the running session's number; 0: none, or a forked child */
+  /* All that the hot path reads, on a line that hardly ever changes. */
+  _Alignas(PM_CACHE_LINE) _Atomic uint32_t live; /* its number; 0: none, or a forked child */
+  PyObject *none; /* the interpreter's None, which is immortal */
   _Atomic uint32_t phase; /* pm_python_phase */
   _Atomic uint32_t forked;
   _Atomic uint32_t paused; /* attached, with the events off for a while (pause.c) */
   _Atomic uint32_t attaching; /* a thread is taking our place in sys.monitoring right now */
   _Atomic uint32_t child_waits; /* forked, and no event has come since */
-  _Atomic uint32_t cold; /* events in their cold path right now; counted before `live` is read */
-  _Atomic uint64_t callback_failures;
   bool free_threaded;
   struct pm_python_hooks hooks;
   uintptr_t distance[PM_EVENT_KINDS]; /* callback's CFA to the interpreter frame's; 0: not known */
   struct pm_untold untold;
+  _Alignas(PM_CACHE_LINE) _Atomic uint64_t callback_failures;
+  _Atomic uint32_t cold; /* events in their cold path right now; counted before `live` is read */
 };
 extern struct pm_python_session pm__python_session;
 

@@ -46,9 +46,9 @@ enum pm_footing pm__untold_between(const struct pm_untold *untold, uint64_t oute
  * with a doorstep among them, is left to chance.)
  */
 static inline bool pm__untold_is_as_before(const struct pm_untold *untold, uint64_t outer,
-                                           uint64_t span, uint32_t before) {
+                                           uint64_t mark, uint32_t before) {
   if (!untold->any) return true;
-  if (span != before) return false;
+  if (mark + before != outer) return false;
   const uintptr_t *slot = (const uintptr_t *)((uintptr_t)outer - untold->doorstep_below);
   return *slot != untold->return_address[PM_UNTOLD_DOORSTEP];
 }

@@ -36,8 +36,11 @@ static void put_python(json_t *root, const struct pm_profile_counts *counts) {
   json_object_set_new(root, "tool_id", json_integer(facts.tool_id));
   put_count(root, "unknown_codes", facts.codes_unregistered);
   put_count(root, "unknown_calls", facts.unknown_ids);
-  put_count(root, "cache_hits", facts.cache_hits);
-  put_count(root, "cache_misses", facts.cache_misses);
+  uint64_t entered = 0;
+  for (int i = PM_EVENT_START; i <= PM_EVENT_THROW; i++) entered += counts->events[i];
+  uint64_t missed = facts.events_missed < entered ? facts.events_missed : entered;
+  put_count(root, "cache_hits", entered - missed);
+  put_count(root, "cache_misses", missed);
   put_count(root, "callback_failures", facts.callback_failures);
   json_t *events = json_object();
   json_t *distances = json_object();

@@ -12,6 +12,8 @@ struct pm_shadow_frame {
   uint64_t mark;  /* CFA, or 0 when not known (seeded, healed) */
 };
 
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "code and flags are stored as one word");
+
 enum pm_shadow_frame_flag {
   PM_SHADOW_SEEDED = 1 << 0, /* came from a walk of the thread's own frames, not from an event */
   PM_SHADOW_LOOSE = 1 << 1,  /* seeded, and may be gone, or enter yet, without another event */
@@ -47,6 +49,8 @@ struct pm_shadow {
   _Atomic uint32_t sequence;
   uint32_t tail_low;  /* >= PM_SHADOW_ROOT */
   uint32_t depth_max; /* deepest seen */
+  uint32_t innermost_easy; /* below it the innermost slot can have one pushed on it without a look
+                              at the limits: depth_max or PM_PYTHON_FRAMES, less one */
   _Atomic uint32_t attention; /* pm_shadow_attention: the next event takes its cold path */
   /* The session (pm__shadow_session) that filled the frames; in another one they mean nothing. */
   _Atomic uint32_t seeded;

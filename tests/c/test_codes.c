@@ -99,8 +99,8 @@ static void *read_all(void *argument) {
       const struct pm_code *found = pm__code_info(id);
       torn += strncmp(found->name, "co_name ", 8) != 0 || pm__code_calls(id) > CALLS * THREADS;
     }
-    uint64_t hits, misses;
-    pm__counters_cache(&hits, &misses);
+    uint64_t met, missed;
+    pm__counters_lookups(&met, &missed);
   }
   return (void *)torn;
 }
