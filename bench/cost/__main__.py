@@ -19,6 +19,8 @@ import interpreters
 TOPICS = {
     "overhead": ("3.12", "3.13", "3.15"),
     "budget": ("3.12", "3.13"),
+    "agreement": ("3.13",),
+    "truth": ("3.12", "3.13", "3.15"),
     "accuracy": ("3.13", "3.15"),
     "scaling": ("3.13t",),
     "threads": ("3.12", "3.13"),

@@ -47,9 +47,13 @@ void pm__profile_note_events(struct pm_profile *profile, struct pm_profile_event
                                                .bursts = sums.bursts - base->bursts};
 }
 
+uint64_t pm__profile_events_ns(const struct pm_profile *profile) {
+  return (uint64_t)((double)profile->events.count * pm__python_event_ns());
+}
+
 /* Samples do not see what instrumented code costs beside the calls of our callbacks. */
 static double events_cost(const struct pm_profile *profile) {
-  double counted = (double)profile->events.count * pm__python_event_ns();
+  double counted = (double)pm__profile_events_ns(profile);
   return counted > (double)profile->own_ns ? counted : (double)profile->own_ns;
 }
 

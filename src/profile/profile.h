@@ -135,6 +135,8 @@ void pm__profile_settle_rest(struct pm_profile *profile);
 /* Opens the window that `now` (CLOCK_MONOTONIC, ns) lies in, idle ones in between included. */
 void pm__profile_roll(struct pm_profile *profile, uint64_t now);
 
+/* What the profile's events have cost by the price of one, ns of CPU. */
+uint64_t pm__profile_events_ns(const struct pm_profile *profile);
 /* Events of all kinds. */
 uint64_t pm__profile_count_events(const struct pm_profile_counts *counts);
 /* Adds a thread's counters to a sum. */

@@ -143,8 +143,7 @@ static void put_overhead(json_t *root, const struct pm_profile *profile,
   json_object_set_new(overhead, "percent", json_real(pm__profile_overhead(profile)));
   put_seconds(overhead, "handler_s", counts->handler_ns);
   put_seconds(overhead, "callbacks_s", profile->own_ns);
-  put_seconds(overhead, "events_s",
-              (uint64_t)((double)profile->events.count * pm__python_event_ns()));
+  put_seconds(overhead, "events_s", pm__profile_events_ns(profile));
   put_seconds(overhead, "switches_s", profile->events.switch_ns);
   put_seconds(overhead, "collector_s", profile->collector_ns);
   json_object_set_new(root, "overhead", overhead);
