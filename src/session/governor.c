@@ -12,7 +12,8 @@
 #include "session/collector.h"
 
 enum {
-  LOOK_MS = 200,      /* how long events are on before the first decision, and between others */
+  FIRST_MS = 100,     /* how long events are on before the first decision */
+  LOOK_MS = 200,      /* how long between others, while they stay on */
   OFF_MS_MAX = 1000,  /* by the clock, so that a service that does little is looked at too */
   AWAIT_MS = 50,      /* for Python to let us in */
   NAP_MS_MAX = 100,
@@ -61,6 +62,9 @@ struct plan {
   double cores;       /* busy in the last burst */
   double cycle_least;
   double on, cycle;   /* ns; on == cycle: events stay on */
+  struct reading begin;
+  double switched; /* what all switching has cost so far, ns */
+  bool owes;       /* more than the budget has been used since the beginning */
 };
 
 static bool goes_on(uint32_t generation) {
@@ -118,9 +122,13 @@ static struct reading read_costs(void) {
 /* A mean in which the past fades. */
 static void learn(double *mean, double value) { *mean += (value - *mean) * 0.5; }
 
+static double events_took(struct reading before, struct reading after) {
+  return (double)(after.events - before.events) * pm__python_event_ns() * price_factor;
+}
+
 static void learn_events(struct plan *plan, struct reading before, struct reading after,
                          bool first) {
-  double took = (double)(after.events - before.events) * pm__python_event_ns() * price_factor;
+  double took = events_took(before, after);
   double cpu = (double)(after.cpu - before.cpu);
   double rest = cpu - took > cpu * 0.1 ? cpu - took : cpu * 0.1;
   if (cpu <= 0) return;
@@ -128,9 +136,17 @@ static void learn_events(struct plan *plan, struct reading before, struct readin
   learn(&plan->event_cost, took / rest);
 }
 
+/* The first look is taken before anything is known; a short session must make up for it. */
+static void settle(struct plan *plan, struct reading now) {
+  double fixed = (double)(now.fixed - plan->begin.fixed);
+  double used = events_took(plan->begin, now) + fixed + plan->switched;
+  plan->owes = used > governor.budget * (double)(now.cpu - plan->begin.cpu);
+}
+
 static void decide(struct plan *plan) {
+  double least = governor.budget * room_least;
   double room = governor.budget * margin - plan->fixed_cost;
-  if (room < governor.budget * room_least) room = governor.budget * room_least;
+  if (room < least || plan->owes) room = least;
   plan->on = plan->cycle = LOOK_MS * ms;
   if (plan->event_cost <= room) return;
   double cycle = plan->switch_cost / (switch_share * room);
@@ -140,8 +156,8 @@ static void decide(struct plan *plan) {
   if (left < room * 0.2) left = room * 0.2;
   double duty = left / plan->event_cost;
   if (duty >= 1.0) return;
-  double least = burst_least * (plan->cores > 1.0 ? plan->cores : 1.0);
-  if (duty * cycle < least) cycle = least / duty;
+  double burst = burst_least * (plan->cores > 1.0 ? plan->cores : 1.0);
+  if (duty * cycle < burst) cycle = burst / duty;
   plan->cycle = cycle;
   plan->on = duty * cycle;
 }
@@ -199,6 +215,7 @@ static bool rest(struct plan *plan, uint64_t codes) {
   if (!begin_burst(plan, instrument)) return false;
   double switched = 2.0 * instrument;
   double cost = switched + (double)(pm__clock_thread_self() - begin);
+  plan->switched += cost;
   if (plan->switch_cost == 0) plan->switch_cost = cost;
   learn(&plan->switch_cost, cost);
   add_costs(switched);
@@ -212,9 +229,9 @@ static void learn_fixed(struct plan *plan, struct reading before, struct reading
 }
 
 static void govern(struct plan *plan) {
-  struct reading last = read_costs();
+  struct reading last = plan->begin = read_costs();
   plan->cycle_least = pm__python_facts().free_threaded ? cycle_least_free_threaded : cycle_least;
-  plan->on = plan->cycle = LOOK_MS * ms;
+  plan->on = plan->cycle = FIRST_MS * ms;
   for (bool first = true;; first = false) {
     struct reading before = read_costs();
     if (!wait_cpu(plan->generation, plan->on, UINT32_MAX)) return;
@@ -224,6 +241,7 @@ static void govern(struct plan *plan) {
     last = after;
     plan->cores = (double)(after.cpu - before.cpu) / (double)(after.wall - before.wall + 1);
     if (first) plan->switch_cost = (double)(after.codes - before.codes) * 2 * code_ns;
+    settle(plan, after);
     decide(plan);
     if (plan->on < plan->cycle && !rest(plan, after.codes - before.codes)) return;
     if (!goes_on(plan->generation)) return;
