@@ -15,6 +15,19 @@
 #define PM_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define PM_COUNT_OF(a) (sizeof(a) / sizeof((a)[0]))
 
+/*
+ * Of thread-local variables that are read often, or where no call may be made. A library
+ * loaded late gets initial-exec storage from glibc's surplus (a few bytes are no matter
+ * there); musl has none, so there the general model is used.
+ */
+#ifndef PM_TLS_MODEL
+#ifdef __GLIBC__
+#define PM_TLS_MODEL __attribute__((tls_model("initial-exec")))
+#else
+#define PM_TLS_MODEL
+#endif
+#endif
+
 enum { PM_CACHE_LINE = 64 }; /* bytes; on every processor that is supported */
 
 /* Limits named in the design; each has a counter that says when it was reached. */

@@ -48,18 +48,7 @@ struct pm_python_thread {
   struct pm_python_thread *previous, *next; /* under the list's mutex */
 };
 
-/*
- * One load to reach it. A library loaded late gets initial-exec storage from
- * glibc's surplus (8 bytes are no matter there); musl has none, so there the
- * general model is used.
- */
-#ifndef PM_TLS_MODEL
-#ifdef __GLIBC__
-#define PM_TLS_MODEL __attribute__((tls_model("initial-exec")))
-#else
-#define PM_TLS_MODEL
-#endif
-#endif
+/* One load to reach it. */
 extern __thread struct pm_python_thread *pm__local_self PM_TLS_MODEL;
 
 /* The caller's block, made when needed; NULL without memory. */

@@ -16,7 +16,7 @@
 #include "sampler/internal.h"
 #include "signal/handler.h"
 
-static int installed_signal;
+static _Atomic int installed_signal; /* written under the registry's lock */
 
 static bool is_free(int signal, struct sigaction *current) {
   if (sigaction(signal, NULL, current) != 0 || (current->sa_flags & SA_SIGINFO)) return false;
@@ -64,4 +64,4 @@ int pm__install_handler(void) {
   return PYROMETER_OK;
 }
 
-int pm__install_signal(void) { return installed_signal; }
+int pm__sampler_signal(void) { return installed_signal; }

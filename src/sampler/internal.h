@@ -22,7 +22,6 @@ void pm__pool_forked(void);
 int pm__install_handler(void);
 /* Is it still ours? The program may have put another handler in its place. */
 bool pm__install_is_in_place(void);
-int pm__install_signal(void);
 
 /* Timers; all times in ns of CPU. False where the kernel has no more of them (errno). */
 bool pm__timer_thread(struct pm_sampled *sampled, uint64_t period_ns, uint64_t first_ns);

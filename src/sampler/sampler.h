@@ -99,6 +99,9 @@ bool pm__sampler_tables_in_use(const struct pm_tables *tables);
  */
 void pm__sampler_check_signal(void);
 
+/* The signal in use, 0: none was ever installed. Any thread; AS-safe. */
+int pm__sampler_signal(void);
+
 struct pm_sampler_facts {
   int signal;             /* the signal number used */
   int signal_lost;        /* the one before, whose handler the program replaced; 0: none */

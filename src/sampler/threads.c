@@ -82,7 +82,7 @@ int pm__sampler_start(const struct pm_sampler_options *options) {
                                       .at_start = true,
                                       .period_ns = 1000000000u / options->rate_hz,
                                       .shadows_left = options->python_threads,
-                                      .facts.signal = pm__install_signal()};
+                                      .facts.signal = pm__sampler_signal()};
   for (int i = 0; i < PM_LOST_KINDS; i++) pm__registry.lost_before[i] = pm__signal_state.lost[i];
   pthread_mutex_unlock(&pm__registry_lock);
   if (!reserved) return PYROMETER_E_MEMORY;
@@ -127,9 +127,9 @@ void pm__sampler_pace(uint32_t rate_hz) {
 static void check_signal(void) {
   if (pm__install_is_in_place()) return;
   delete_timers();
-  pm__registry.facts.signal_lost = pm__install_signal();
+  pm__registry.facts.signal_lost = pm__sampler_signal();
   bool found = pm__install_handler() == PYROMETER_OK;
-  pm__registry.facts.signal = found ? pm__install_signal() : 0;
+  pm__registry.facts.signal = found ? pm__sampler_signal() : 0;
   if (!found || !pm__registry.armed) return;
   pm__timer_process_reserve();
   for (uint32_t i = 0; i < pm__pool_count(); i++) {

@@ -43,7 +43,7 @@ bool pm__timer_thread(struct pm_sampled *sampled, uint64_t period_ns, uint64_t f
   struct sigevent event;
   memset(&event, 0, sizeof event);
   event.sigev_notify = SIGEV_THREAD_ID;
-  event.sigev_signo = pm__install_signal();
+  event.sigev_signo = pm__sampler_signal();
   event.sigev_value.sival_ptr = &sampled->thread;
   event.sigev_notify_thread_id = tid;
   if (timer_create(clock_of(tid), &event, &sampled->timer) != 0) return false;
@@ -68,7 +68,7 @@ void pm__timer_process_reserve(void) {
   struct sigevent event;
   memset(&event, 0, sizeof event);
   event.sigev_notify = SIGEV_SIGNAL;
-  event.sigev_signo = pm__install_signal();
+  event.sigev_signo = pm__sampler_signal();
   event.sigev_value.sival_ptr = &pm__signal_state;
   has_process_timer = timer_create(CLOCK_PROCESS_CPUTIME_ID, &event, &process_timer) == 0;
 }

@@ -55,7 +55,7 @@ static bool blocks_signal(int32_t tid) {
     if (sscanf(line, "SigBlk: %llx", &mask) == 1) break;
   }
   fclose(status);
-  return (mask >> (pm__install_signal() - 1) & 1) != 0;
+  return (mask >> (pm__sampler_signal() - 1) & 1) != 0;
 }
 
 const char *pm__sampler_reason(struct pm_sampled *sampled) {

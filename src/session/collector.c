@@ -31,6 +31,7 @@ static struct {
   pthread_mutex_t lock; /* the profile lock */
   pthread_cond_t wake;
   bool running, stopping, armed;
+  uint32_t generation; /* a thread of another one ends: it is a copy in a forked child */
   uint64_t next_scan;
   int signal_told; /* the last one lost, 0: none */
   uint64_t cpu_base; /* CPU of the collector before sampling began */
@@ -151,8 +152,15 @@ static void begin(void) {
   pm__reporter_begin(collector.profile->start_ns);
 }
 
+/* Waits for what the program's sink does, with no lock held. False: it has forked, this is the child. */
+static bool report(uint32_t generation) {
+  tell_of_signal();
+  pm__reporter_write();
+  return collector.generation == generation;
+}
+
 static void *collector_main(void *argument) {
-  (void)argument;
+  uint32_t generation = (uint32_t)(uintptr_t)argument;
   pthread_setname_np(pthread_self(), "pyrometer");
   pm__sampler_exclude(PM_OWN_COLLECTOR, pm__thread_id());
   if (wait_first()) get_ready();
@@ -163,8 +171,7 @@ static void *collector_main(void *argument) {
   while (!collector.stopping) {
     collect();
     pthread_mutex_unlock(&collector.lock);
-    tell_of_signal();
-    pm__reporter_write(); /* may wait for a slow reader: with no lock held */
+    if (!report(generation)) return NULL;
     pm__arrival_round(pm__clock_monotonic());
     pthread_mutex_lock(&collector.lock);
     if (!collector.stopping) wait_a_round();
@@ -186,7 +193,8 @@ int pm__collector_start(struct pm_profile *profile, const struct pm_collector_be
   collector.stopping = collector.armed = false;
   collector.next_scan = 0;
   collector.signal_told = 0;
-  collector.running = pm__thread_start(&collector.thread, collector_main, NULL) == 0;
+  void *generation = (void *)(uintptr_t)++collector.generation;
+  collector.running = pm__thread_start(&collector.thread, collector_main, generation) == 0;
   return collector.running ? PYROMETER_OK : PYROMETER_E_THREAD;
 }
 
@@ -250,4 +258,5 @@ bool pm__collector_wait_armed(uint32_t timeout_ms) {
 void pm__collector_forked(void) {
   pthread_mutex_init(&collector.lock, NULL);
   collector.running = false;
+  collector.generation++;
 }

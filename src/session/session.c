@@ -13,6 +13,7 @@
 #include "python/python.h"
 #include "sampler/sampler.h"
 #include "session/collector.h"
+#include "session/fork.h"
 #include "session/governor.h"
 #include "session/reporter.h"
 #include "session/rows.h"
@@ -131,7 +132,9 @@ static void before_fork(void) {
 }
 
 static void watch_forks(void) {
-  pthread_atfork(before_fork, pm__loader_after_fork, after_fork_in_child);
+  static const struct pm_fork_hooks around = {
+      .before = before_fork, .in_parent = pm__loader_after_fork, .in_child = after_fork_in_child};
+  pm__fork_watch(&around);
 }
 
 static bool function_at(uintptr_t pc, uintptr_t *start) {
