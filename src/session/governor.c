@@ -28,7 +28,7 @@ static const double switch_share = 0.4; /* of what the budget leaves, for switch
 static const double margin = 0.8;       /* of the budget is aimed at */
 static const double room_least = 0.33;  /* of it is left for events, whatever else has cost */
 static const double code_ns = 3000.0;   /* to instrument one code object, or to undo it */
-static const double price_factor = 1.5; /* an event of a real program to one in a tight loop */
+static const double price_factor = 1.2; /* the dearest program's events to the usual price */
 
 /*
  * Owner:    the governor's thread, under the lock; begin and end.
