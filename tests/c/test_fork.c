@@ -24,7 +24,7 @@
 #define CAN_FORK 1
 #endif
 
-enum { BUSY = 4, IMAGES = 500, CHILD_SECONDS = 20, OWN_SESSION = 50 };
+enum { BUSY = 4, IMAGES = 200, CHILD_SECONDS = 20, OWN_SESSION = 50 };
 
 static const struct pyrometer_options often = {
     .size = sizeof often, .rate_hz = PM_RATE_MAX, .flags = PYROMETER_NO_PYTHON};
@@ -86,7 +86,7 @@ static int fork_once(bool starts) {
 }
 
 static void test_forks(void) {
-  long forks = setting("PYROMETER_TEST_FORKS", 1000), bad = 0;
+  long forks = setting("PYROMETER_TEST_FORKS", 500), bad = 0;
   for (long i = 0; i < forks; i++) bad += fork_once(i % OWN_SESSION == 0) != 0;
   CHECK_EQ_INT(bad, 0);
   CHECK(!is_blocked(pm__sampler_signal()));
