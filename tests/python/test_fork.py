@@ -13,7 +13,7 @@ from test_free_threaded import has_gil
 
 CHILD_SECONDS = 20  # one that hangs is ended by then, and told
 
-# `work` is nearly all calls, so that a fork mostly finds the other threads in our callbacks, or near.
+# `work` is nearly all calls: a fork mostly finds the other threads in our callbacks, or near.
 WORK = """
 import json, os, signal
 def leaf(): pass
